@@ -1,0 +1,7 @@
+//! The messages and services of the Pulumi protocols.
+//!
+//! Everything here is generated from the `.proto` files of this crate: [`pulumirpc`] holds the messages
+//! and, for each service, a module with its client and one with its server. Maps are `BTreeMap`, so that
+//! equal messages always encode to equal bytes.
+
+include!(concat!(env!("OUT_DIR"), "/modules.rs"));
