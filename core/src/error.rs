@@ -1,0 +1,227 @@
+//! The one error that leaves the library: a kind that tells a program what to do, and the facts around it.
+
+use std::{error::Error as StdError, fmt, sync::Arc};
+
+use crate::urn::Urn;
+
+/// A result whose error is [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+macro_rules! error_kinds {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal;)*) => {
+        /// What a caller can do about an [`Error`]. Codes are stable and only ever appended to.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        #[repr(i32)]
+        pub enum ErrorKind {
+            $($(#[$doc])* $variant = $code,)*
+        }
+
+        impl ErrorKind {
+            /// Every kind, in the order of the codes: the table that each language's face is checked against.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Returns the stable integer of the C ABI.
+            #[must_use]
+            pub const fn code(self) -> i32 {
+                self as i32
+            }
+
+            /// Returns the stable `snake_case` name that Python and JavaScript show.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+error_kinds! {
+    /// The caller passed something wrong; the message names what and where. Nothing was changed.
+    InvalidInput = 1, "invalid_input";
+    /// The stack, resource or file does not exist.
+    NotFound = 2, "not_found";
+    /// Somebody else holds the stack's lock, or changed its state meanwhile. Try again later.
+    Conflict = 3, "conflict";
+    /// A provider refused or failed a call; the message is the provider's own.
+    Provider = 4, "provider";
+    /// A plugin process could not be found, started or spoken to.
+    Plugin = 5, "plugin";
+    /// The recorded state is corrupt, of an unknown version, or would become invalid.
+    State = 6, "state";
+    /// A secret could not be encrypted or decrypted, for instance because the passphrase is wrong.
+    Secrets = 7, "secrets";
+    /// The operation was cancelled; what had run is recorded.
+    Cancelled = 8, "cancelled";
+    /// A store or service did not answer; the same call may succeed later.
+    Unavailable = 9, "unavailable";
+    /// The program raised an error of its own.
+    Program = 10, "program";
+    /// The deployment failed; its diagnostics and events say where. What succeeded is recorded.
+    Failed = 11, "failed";
+    /// A bug in the engine.
+    Internal = 12, "internal";
+}
+
+/// An error with everything that a caller may want to branch on or show.
+///
+/// Cloning is cheap: the content is shared.
+#[derive(Clone)]
+pub struct Error(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    urn: Option<Urn>,
+    provider: Option<String>,
+    phase: Option<&'static str>,
+    hints: Vec<String>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
+    reported: bool,
+}
+
+impl Error {
+    /// Creates an error of `kind`; `message` starts in lower case and ends without a period.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Arc::new(Inner {
+            kind,
+            message: message.into(),
+            urn: None,
+            provider: None,
+            phase: None,
+            hints: Vec::new(),
+            source: None,
+            reported: false,
+        }))
+    }
+
+    /// Creates an [`ErrorKind::InvalidInput`] error.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidInput, message)
+    }
+
+    /// Creates an [`ErrorKind::Internal`] error.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    fn edit(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// Names the resource that the error is about.
+    #[must_use]
+    pub fn with_urn(self, urn: Urn) -> Self {
+        self.edit(|inner| inner.urn = Some(urn))
+    }
+
+    /// Names the provider (package or reference) that the error came from.
+    #[must_use]
+    pub fn with_provider(self, provider: impl Into<String>) -> Self {
+        self.edit(|inner| inner.provider = Some(provider.into()))
+    }
+
+    /// Names the phase that failed: `check`, `diff`, `create`, `load`, `save`…
+    #[must_use]
+    pub fn with_phase(self, phase: &'static str) -> Self {
+        self.edit(|inner| inner.phase = Some(phase))
+    }
+
+    /// Adds advice for people, shown apart from the message.
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        self.edit(|inner| inner.hints.push(hint.into()))
+    }
+
+    /// Keeps the error that caused this one.
+    #[must_use]
+    pub fn with_source(self, source: impl StdError + Send + Sync + 'static) -> Self {
+        self.edit(|inner| inner.source = Some(Arc::new(source)))
+    }
+
+    /// Says that people have been told already, so that nobody tells them again.
+    #[must_use]
+    pub fn already_reported(self) -> Self {
+        self.edit(|inner| inner.reported = true)
+    }
+
+    /// Tells whether people have been told already.
+    #[must_use]
+    pub fn is_reported(&self) -> bool {
+        self.0.reported
+    }
+
+    /// Returns what a program can branch on.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Returns the text for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Returns the resource that the error is about, when it is about one.
+    #[must_use]
+    pub fn urn(&self) -> Option<&Urn> {
+        self.0.urn.as_ref()
+    }
+
+    /// Returns the provider that the error came from, when one is known.
+    #[must_use]
+    pub fn provider(&self) -> Option<&str> {
+        self.0.provider.as_deref()
+    }
+
+    /// Returns the phase that failed, when one is known.
+    #[must_use]
+    pub fn phase(&self) -> Option<&'static str> {
+        self.0.phase
+    }
+
+    /// Returns advice for people.
+    #[must_use]
+    pub fn hints(&self) -> &[String] {
+        &self.0.hints
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.0.message, self.0.kind.name())?;
+        if let Some(urn) = &self.0.urn {
+            write!(formatter, "\n  urn: {urn}")?;
+        }
+        if let Some(provider) = &self.0.provider {
+            write!(formatter, "\n  provider: {provider}")?;
+        }
+        if let Some(phase) = self.0.phase {
+            write!(formatter, "\n  phase: {phase}")?;
+        }
+        for hint in &self.0.hints {
+            write!(formatter, "\n  hint: {hint}")?;
+        }
+        if let Some(source) = &self.0.source {
+            write!(formatter, "\n  caused by: {source}")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_ref().map(|source| source.as_ref() as _)
+    }
+}

@@ -1,0 +1,217 @@
+//! What an archive holds: its files in the order in which the reference engine packs them.
+
+use std::{
+    collections::HashSet,
+    fs, io,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+
+use super::{Hasher, file_path, unpack};
+use crate::{
+    error::{Error, Result},
+    property::{Archive, ArchiveSource, PropertyValue},
+};
+
+/// Files of this name, and directories of this name with all below, are no part of an archive.
+const BOOKKEEPING: &str = ".pulumi";
+
+/// The bytes of one file.
+pub(super) enum Content {
+    /// In memory.
+    Bytes(Bytes),
+    /// On disk: the file, its length in bytes and what messages call it.
+    File(PathBuf, u64, String),
+}
+
+impl Content {
+    pub(super) fn file(path: &Path, shown: &str) -> Result<Self> {
+        let metadata = fs::metadata(path).map_err(|error| cannot_read(shown, &error))?;
+        Ok(Self::File(path.to_owned(), metadata.len(), shown.to_owned()))
+    }
+
+    /// Returns the length in bytes.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File(_, length, _) => *length,
+        }
+    }
+
+    /// Gives all bytes to `sink`; a file whose length is no longer what it was is an error.
+    pub(super) fn write_to(&self, sink: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let (path, expected, shown) = match self {
+            Self::Bytes(bytes) => {
+                sink(bytes);
+                return Ok(());
+            }
+            Self::File(path, length, shown) => (path, *length, shown),
+        };
+        let mut file = fs::File::open(path).map_err(|error| cannot_read(shown, &error))?;
+        let mut buffer = vec![0; 64 * 1024];
+        let mut total = 0;
+        loop {
+            let count = match file.read(&mut buffer) {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(cannot_read(shown, &error)),
+            };
+            if count == 0 {
+                break;
+            }
+            sink(&buffer[..count]);
+            total += count as u64;
+        }
+        if total != expected {
+            return Err(Error::invalid(format!("'{shown}' changed while it was read")));
+        }
+        Ok(())
+    }
+
+    /// Reads all bytes into memory.
+    pub(super) fn read(&self) -> Result<Bytes> {
+        if let Self::Bytes(bytes) = self {
+            return Ok(bytes.clone());
+        }
+        let mut all = Vec::new();
+        self.write_to(&mut |bytes| all.extend_from_slice(bytes))?;
+        Ok(all.into())
+    }
+}
+
+pub(super) fn cannot_read(shown: &str, error: &io::Error) -> Error {
+    Error::invalid(format!("cannot read '{shown}': {error}"))
+}
+
+/// Takes each file of an archive: its name within and its bytes.
+pub(super) type Visit<'v> = dyn FnMut(&str, Content) -> Result<()> + 'v;
+
+/// Walks one archive; of several files with one name only the first is visited.
+pub(super) struct Entries<'a> {
+    hasher: &'a Hasher,
+    seen: HashSet<String>,
+}
+
+impl<'a> Entries<'a> {
+    pub(super) fn new(hasher: &'a Hasher) -> Self {
+        Self {
+            hasher,
+            seen: HashSet::new(),
+        }
+    }
+
+    pub(super) fn visit(mut self, archive: &Archive, visit: &mut Visit<'_>) -> Result<()> {
+        self.archive("", archive, visit)
+    }
+
+    fn emit(&mut self, name: String, content: Content, visit: &mut Visit<'_>) -> Result<()> {
+        if self.seen.contains(&name) {
+            return Ok(());
+        }
+        visit(&name, content)?;
+        self.seen.insert(name);
+        Ok(())
+    }
+
+    fn archive(&mut self, prefix: &str, archive: &Archive, visit: &mut Visit<'_>) -> Result<()> {
+        if archive.is_elided() {
+            return Err(Error::invalid(
+                "the contents of an archive were left out, so no other can be made of it",
+            ));
+        }
+        if let Some(content) = self.hasher.packed(archive)? {
+            let (ArchiveSource::Path(name) | ArchiveSource::Uri(name)) = &archive.source else {
+                return Err(Error::internal("an archive of assets is never packed"));
+            };
+            for (name, content) in unpack::files(name, &content.read()?)? {
+                self.emit(join(prefix, &name), Content::Bytes(content), visit)?;
+            }
+            return Ok(());
+        }
+        match &archive.source {
+            ArchiveSource::Assets(assets) => {
+                for (name, value) in assets {
+                    match value {
+                        PropertyValue::Asset(asset) => {
+                            let name = if prefix.is_empty() {
+                                name.clone()
+                            } else {
+                                join(prefix, name)
+                            };
+                            self.emit(name, self.hasher.asset_content(asset)?, visit)?;
+                        }
+                        PropertyValue::Archive(inner) => self.archive(&join(prefix, name), inner, visit)?,
+                        _ => {
+                            return Err(Error::invalid(format!(
+                                "the archive's entry '{name}' is neither an asset nor an archive"
+                            )));
+                        }
+                    }
+                }
+                Ok(())
+            }
+            ArchiveSource::Path(path) => self.root(prefix, &self.hasher.directory.join(path), path, visit),
+            ArchiveSource::Uri(uri) => match file_path(uri) {
+                Some(path) => self.root(prefix, &path, uri, visit),
+                None => Err(Error::internal("a fetched archive is always packed")),
+            },
+        }
+    }
+
+    fn root(&mut self, prefix: &str, directory: &Path, shown: &str, visit: &mut Visit<'_>) -> Result<()> {
+        let metadata = fs::metadata(directory).map_err(|error| cannot_read(shown, &error))?;
+        if !metadata.is_dir() {
+            return Err(Error::invalid(format!(
+                "archive path '{shown}' is neither a directory nor a file of a known archive format"
+            )));
+        }
+        self.directory(prefix, directory, visit)
+    }
+
+    fn directory(&mut self, prefix: &str, directory: &Path, visit: &mut Visit<'_>) -> Result<()> {
+        let shown = directory.display().to_string();
+        let read = |error: &io::Error| cannot_read(&shown, error);
+        let mut entries = fs::read_dir(directory)
+            .and_then(Iterator::collect::<io::Result<Vec<_>>>)
+            .map_err(|error| read(&error))?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else {
+                return Err(Error::invalid(format!("a file name in '{shown}' is not Unicode")));
+            };
+            if name == BOOKKEEPING {
+                continue;
+            }
+            let kind = entry.file_type().map_err(|error| read(&error))?;
+            let path = entry.path();
+            let name = join(prefix, name);
+            if kind.is_dir() {
+                self.directory(&name, &path, visit)?;
+            } else if kind.is_symlink() && path.is_dir() {
+                // Following it could lead anywhere, around in circles too.
+            } else {
+                let content = Content::file(&path, &path.display().to_string())?;
+                self.emit(name, content, visit)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Joins with a slash and takes out empty, `.` and `..` elements.
+pub(super) fn join(prefix: &str, name: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let absolute = if prefix.is_empty() { name } else { prefix }.starts_with('/');
+    for part in prefix.split('/').chain(name.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+            ".." if absolute => {}
+            part => parts.push(part),
+        }
+    }
+    format!("{}{}", if absolute { "/" } else { "" }, parts.join("/"))
+}

@@ -1,0 +1,71 @@
+//! Plain JSON for hosts: values as the wire has them, secrets in the clear inside marked objects.
+//!
+//! For code that is given secrets anyway (a provider or a program of the host), never for anything that is stored.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeSeed as _};
+
+use super::{
+    MapJson, SecretForm, ValueJson, format,
+    read::{MapReader, ReadForm, ValueReader},
+};
+use crate::{
+    error::{Error, Result},
+    property::{PropertyMap, PropertyValue},
+};
+
+/// A map in plain JSON form, for use as a field of a larger document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlainMap(pub PropertyMap);
+
+/// A value in plain JSON form, for use as a field of a larger document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlainValue(pub PropertyValue);
+
+impl Serialize for PlainMap {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        MapJson::new(&self.0, SecretForm::Value).serialize(serializer)
+    }
+}
+
+impl Serialize for PlainValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        ValueJson::new(&self.0, SecretForm::Value).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for PlainMap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        MapReader(ValueReader::new(ReadForm::Plain))
+            .deserialize(deserializer)
+            .map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PlainValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        ValueReader::new(ReadForm::Plain)
+            .deserialize(deserializer)
+            .map(Self)
+    }
+}
+
+/// Reads a map from plain JSON.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] that names line and column.
+pub fn from_plain_json(text: &[u8]) -> Result<PropertyMap> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    deserializer.disable_recursion_limit();
+    let read = |error| Error::invalid(format!("cannot read values: {error}"));
+    let map = PlainMap::deserialize(&mut deserializer).map_err(read)?;
+    deserializer.end().map_err(read)?;
+    Ok(map.0)
+}
+
+/// Writes a map as plain JSON; its secrets are readable.
+///
+/// # Errors
+/// [`crate::ErrorKind::State`] when values nest deeper than [`crate::property::MAX_DEPTH`].
+pub fn to_plain_json(map: &PropertyMap) -> Result<Vec<u8>> {
+    format::to_vec(&MapJson::new(map, SecretForm::Value))
+}

@@ -1,0 +1,26 @@
+//! Property values: what programs, providers and state exchange. Immutable and cheap to clone.
+
+mod map;
+mod signature;
+mod value;
+
+#[cfg(test)]
+pub(crate) mod arbitrary;
+mod contents;
+pub mod diff;
+pub mod hash;
+pub mod json;
+pub mod path;
+mod secrets;
+pub mod wire;
+
+pub use contents::ElidedContents;
+pub use map::{Key, PropertyMap};
+pub use path::{PathElement, PropertyPath};
+pub use value::{
+    Archive, ArchiveSource, Asset, AssetSource, CachedCiphertext, Output, PropertyValue, ResourceReference,
+    Secret, Unknown,
+};
+
+/// How deep values may nest in either codec: past it both report an error instead of exhausting the stack.
+pub const MAX_DEPTH: usize = 1_024;

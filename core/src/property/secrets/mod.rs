@@ -1,0 +1,175 @@
+//! Secretness of whole maps: taking it off for providers that do not know it, and putting it back.
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::property::{Archive, ArchiveSource, Output, PropertyMap, PropertyValue};
+
+impl PropertyMap {
+    /// Returns the map with nothing marked as secret; shares the content when nothing was.
+    #[must_use]
+    pub fn without_secrets(&self) -> Self {
+        self.rewritten(&|value| match value {
+            PropertyValue::Secret(secret) => Some(secret.element.clone()),
+            PropertyValue::Output(output) if output.secret => Some(PropertyValue::Output(Arc::new(Output {
+                secret: false,
+                ..Output::clone(output)
+            }))),
+            _ => None,
+        })
+    }
+
+    /// Returns the map without any wrapper: secrets and output values become what is in them, an output value without
+    /// one becomes an unknown. Shares the content when there was none.
+    #[must_use]
+    pub fn without_wrappers(&self) -> Self {
+        self.rewritten(&unwrap_any)
+    }
+
+    /// Returns the map with output values collapsed to their value, to a secret or to an unknown. Shares the content
+    /// when there was none.
+    #[must_use]
+    pub fn without_outputs(&self) -> Self {
+        self.rewritten(&|value| match value {
+            PropertyValue::Output(output) => {
+                let element = output.element.clone().unwrap_or(PropertyValue::unknown());
+                Some(if output.secret {
+                    PropertyValue::secret(element)
+                } else {
+                    element
+                })
+            }
+            _ => None,
+        })
+    }
+
+    fn rewritten(&self, rewrite: &dyn Fn(&PropertyValue) -> Option<PropertyValue>) -> Self {
+        if !self
+            .values()
+            .any(|value| value.any(&mut |value| rewrite(value).is_some()))
+        {
+            return self.clone();
+        }
+        Self::from_ascending(
+            self.iter()
+                .map(|(key, value)| (key.clone(), rewritten(value, rewrite)))
+                .collect(),
+        )
+    }
+
+    /// Puts secretness back on what a provider without secrets returned, going by `sent`, what it was given: under
+    /// equal names two objects are compared inside; any other value is secret as a whole when what was sent under its
+    /// name held a secret anywhere.
+    #[must_use]
+    pub fn annotated_from(&self, sent: &Self) -> Self {
+        if !sent.contains_secrets() {
+            return self.clone();
+        }
+        let mut annotated = self.clone();
+        for (key, value) in sent.iter() {
+            let Some(own) = self.get(key) else {
+                continue;
+            };
+            let marked = match (own, value) {
+                (PropertyValue::Object(own), PropertyValue::Object(sent)) => {
+                    PropertyValue::Object(own.annotated_from(sent))
+                }
+                (own, value) if !own.is_secret() && value.contains_secrets() => marked(own),
+                _ => continue,
+            };
+            annotated.insert(key.clone(), marked);
+        }
+        annotated
+    }
+
+    /// Marks outputs as the engine does after each step: those named in `additional`, and those whose input of the
+    /// same name is itself a secret (not those whose input merely holds one). Naming `id` marks nothing: ids are never
+    /// secret.
+    #[must_use]
+    pub fn with_secret_outputs(&self, additional: &[String], inputs: &Self) -> Self {
+        let from_inputs = inputs
+            .iter()
+            .filter(|(_, value)| value.is_secret())
+            .map(|(key, _)| key.as_str());
+        let named = additional.iter().map(String::as_str).filter(|key| *key != "id");
+        let mut outputs = self.clone();
+        for key in named.chain(from_inputs) {
+            if let Some(value) = self.get(key).filter(|value| !value.is_secret()) {
+                outputs.insert(key, PropertyValue::secret(value.clone()));
+            }
+        }
+        outputs
+    }
+}
+
+impl PropertyValue {
+    /// Returns the value without any wrapper inside or around; see [`PropertyMap::without_wrappers`].
+    #[must_use]
+    pub fn without_wrappers(&self) -> Self {
+        if self.any(&mut |value| unwrap_any(value).is_some()) {
+            rewritten(self, &unwrap_any)
+        } else {
+            self.clone()
+        }
+    }
+}
+
+fn unwrap_any(value: &PropertyValue) -> Option<PropertyValue> {
+    match value {
+        PropertyValue::Secret(secret) => Some(secret.element.clone()),
+        PropertyValue::Output(output) => Some(output.element.clone().unwrap_or(PropertyValue::unknown())),
+        _ => None,
+    }
+}
+
+/// Makes one secret of a value; what was secret inside needs no mark of its own any more.
+fn marked(value: &PropertyValue) -> PropertyValue {
+    PropertyValue::secret(rewritten(value, &|value| match value {
+        PropertyValue::Secret(secret) => Some(secret.element.clone()),
+        _ => None,
+    }))
+}
+
+fn rewritten(
+    value: &PropertyValue,
+    rewrite: &dyn Fn(&PropertyValue) -> Option<PropertyValue>,
+) -> PropertyValue {
+    // What was unwrapped may be wrapped again, an output value in a secret for instance.
+    if let Some(replacement) = rewrite(value) {
+        return rewritten(&replacement, rewrite);
+    }
+    match value {
+        PropertyValue::Array(values) => {
+            PropertyValue::array(values.iter().map(|value| rewritten(value, rewrite)).collect())
+        }
+        PropertyValue::Object(map) => PropertyValue::Object(map.rewritten(rewrite)),
+        PropertyValue::Secret(secret) => {
+            let element = rewritten(&secret.element, rewrite);
+            if element == secret.element {
+                return value.clone();
+            }
+            PropertyValue::secret(element)
+        }
+        PropertyValue::Output(output) => PropertyValue::Output(Arc::new(Output {
+            element: output.element.as_ref().map(|value| rewritten(value, rewrite)),
+            secret: output.secret,
+            dependencies: output.dependencies.clone(),
+        })),
+        PropertyValue::Archive(archive) => match &archive.source {
+            ArchiveSource::Assets(assets) => {
+                let assets: BTreeMap<String, PropertyValue> = assets
+                    .iter()
+                    .map(|(name, value)| (name.clone(), rewritten(value, rewrite)))
+                    .collect();
+                PropertyValue::Archive(Arc::new(Archive {
+                    hash: archive.hash.clone(),
+                    source: ArchiveSource::Assets(assets),
+                }))
+            }
+            _ => value.clone(),
+        },
+        _ => value.clone(),
+    }
+}

@@ -1,0 +1,10 @@
+//! The protobuf codec: property maps to and from `google.protobuf.Struct`, as every call of the protocol carries them.
+
+mod decode;
+mod encode;
+mod fault;
+#[cfg(test)]
+mod tests;
+
+pub use decode::{DecodeOptions, from_struct, from_value};
+pub use encode::{EncodeOptions, to_struct, to_value};

@@ -1,0 +1,13 @@
+//! Resources: the goal (what a program asks for), the state (what is recorded), and what both are made of.
+
+mod alias;
+mod goal;
+mod options;
+mod provider_reference;
+mod state;
+
+pub use alias::Alias;
+pub use goal::Goal;
+pub use options::{CustomTimeouts, HookBindings, PropertyDependencies, SourcePosition};
+pub use provider_reference::{ProviderReference, UNKNOWN_ID};
+pub use state::{PendingOperation, PendingOperationKind, ResourceState};

@@ -1,0 +1,34 @@
+//! Every source of nondeterminism behind traits: time, randomness and spawning, so that a simulation can own them.
+
+mod clock;
+mod random;
+mod task;
+
+use std::sync::Arc;
+
+pub use clock::{Clock, SystemClock, Timestamp};
+pub use random::{Random, SeededRandom, SystemRandom};
+pub use task::{Spawner, Task};
+
+/// What the engine takes from outside itself; cheap to clone.
+#[derive(Clone)]
+pub struct Runtime {
+    /// Tells and awaits time.
+    pub clock: Arc<dyn Clock>,
+    /// Supplies random bytes and UUIDs.
+    pub random: Arc<dyn Random>,
+    /// Starts tasks on the host's Tokio runtime.
+    pub spawner: Spawner,
+}
+
+impl Runtime {
+    /// Creates a runtime with the system's clock and randomness over a Tokio runtime that the host owns.
+    #[must_use]
+    pub fn system(handle: tokio::runtime::Handle) -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            random: Arc::new(SystemRandom),
+            spawner: Spawner::new(handle),
+        }
+    }
+}

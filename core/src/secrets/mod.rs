@@ -1,0 +1,54 @@
+//! Secrets: the trait of whatever encrypts the secret values of a stack.
+
+pub mod base64;
+mod callback;
+mod cipher;
+mod locked;
+pub mod passphrase;
+mod redact;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub use base64::{Base64Provider, Base64Secrets};
+pub use callback::{CallbackManager, SecretsCallbacks};
+pub use locked::{LockedSecrets, open_or_lock};
+pub use passphrase::PassphraseProvider;
+pub use redact::{PLACEHOLDER, Redactor};
+
+use crate::error::Result;
+
+/// Encrypts and decrypts the secret values of one stack.
+///
+/// Plaintexts are JSON texts (of state) or bare texts (of configuration); ciphertexts have the manager's own form.
+#[async_trait]
+pub trait SecretsManager: Send + Sync + 'static {
+    /// Returns the type as the deployment format names it: `passphrase`, `b64`, `service`, `cloud`.
+    fn kind(&self) -> &str;
+
+    /// Returns what the deployment format stores so that the manager can be opened again; never key material.
+    fn state(&self) -> Option<serde_json::Value>;
+
+    /// Returns a text that is equal for two managers only when each can read what the other wrote.
+    fn identity(&self) -> Arc<str>;
+
+    /// Encrypts a batch, in order.
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>>;
+
+    /// Decrypts a batch, in order.
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>>;
+}
+
+/// Opens the secrets manager that a deployment or a stack file names.
+#[async_trait]
+pub trait SecretsProvider: Send + Sync + 'static {
+    /// Opens the manager of `kind` with the `state` that was stored beside it.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Secrets`] when the kind is not known here or the key does not fit.
+    async fn open(&self, kind: &str, state: Option<&serde_json::Value>) -> Result<Arc<dyn SecretsManager>>;
+
+    /// Makes a manager for a stack that has none.
+    async fn create(&self) -> Result<Arc<dyn SecretsManager>>;
+}

@@ -1,0 +1,186 @@
+//! URNs: the identity of a resource within a stack, as `urn:pulumi:<stack>::<project>::<qualified type>::<name>`.
+
+use std::{fmt, sync::Arc};
+
+use crate::error::{Error, Result};
+
+const PREFIX: &str = "urn:pulumi:";
+
+/// The type of the component that stands for a whole stack.
+pub const ROOT_STACK_TYPE: &str = "pulumi:pulumi:Stack";
+
+/// A valid URN. Cloning shares the text.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Urn(Arc<str>);
+
+impl Urn {
+    /// Checks and keeps `text`.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when the prefix or one of the three `::` separators is missing.
+    pub fn parse(text: &str) -> Result<Self> {
+        let valid = text
+            .strip_prefix(PREFIX)
+            .is_some_and(|rest| rest.matches("::").count() >= 3);
+        if valid {
+            Ok(Self(text.into()))
+        } else {
+            Err(Error::invalid(format!("invalid URN {text:?}")))
+        }
+    }
+
+    /// Builds the URN of a resource; the parent's qualified type is put before its own, except that of a root stack.
+    #[must_use]
+    pub fn new(
+        stack: &str,
+        project: &str,
+        parent_qualified_type: &str,
+        resource_type: &str,
+        name: &str,
+    ) -> Self {
+        let text = if parent_qualified_type.is_empty() || parent_qualified_type == ROOT_STACK_TYPE {
+            format!("{PREFIX}{stack}::{project}::{resource_type}::{name}")
+        } else {
+            format!("{PREFIX}{stack}::{project}::{parent_qualified_type}${resource_type}::{name}")
+        };
+        Self(text.into())
+    }
+
+    /// Returns the URN of a stack's root component.
+    #[must_use]
+    pub fn root_stack(stack: &str, project: &str) -> Self {
+        Self::new(stack, project, "", ROOT_STACK_TYPE, &format!("{project}-{stack}"))
+    }
+
+    /// Returns the whole text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn part(&self, index: usize) -> &str {
+        self.0[PREFIX.len()..]
+            .splitn(4, "::")
+            .nth(index)
+            .unwrap_or_default()
+    }
+
+    /// Returns the stack's name.
+    #[must_use]
+    pub fn stack(&self) -> &str {
+        self.part(0)
+    }
+
+    /// Returns the project's name.
+    #[must_use]
+    pub fn project(&self) -> &str {
+        self.part(1)
+    }
+
+    /// Returns the types of the parents and of the resource, joined by `$`.
+    #[must_use]
+    pub fn qualified_type(&self) -> &str {
+        self.part(2)
+    }
+
+    /// Returns the resource's own type.
+    #[must_use]
+    pub fn resource_type(&self) -> &str {
+        let qualified = self.qualified_type();
+        qualified.rsplit_once('$').map_or(qualified, |(_, own)| own)
+    }
+
+    /// Returns the name: all after the third `::`, which may hold `::` itself.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.part(3)
+    }
+
+    /// Tells whether this is a stack's root component.
+    #[must_use]
+    pub fn is_root_stack(&self) -> bool {
+        self.qualified_type() == ROOT_STACK_TYPE
+    }
+
+    /// Returns the same URN with another name.
+    #[must_use]
+    pub fn with_name(&self, name: &str) -> Self {
+        Self::new(self.stack(), self.project(), "", self.qualified_type(), name)
+    }
+}
+
+impl fmt::Display for Urn {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Urn {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for Urn {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::str::FromStr for Urn {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text)
+    }
+}
+
+impl serde::Serialize for Urn {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Urn {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_separators() {
+        let urn = Urn::new("dev", "shop", "", "pkg:index:Type", "a::b");
+        assert_eq!(urn.name(), "a::b");
+        assert_eq!(urn.resource_type(), "pkg:index:Type");
+        assert_eq!(Urn::parse(urn.as_str()).unwrap(), urn);
+    }
+
+    #[test]
+    fn a_parent_qualifies_the_type_unless_it_is_the_root_stack() {
+        let under_stack = Urn::new("dev", "shop", ROOT_STACK_TYPE, "pkg:index:Parent", "p");
+        assert_eq!(under_stack.qualified_type(), "pkg:index:Parent");
+        let child = Urn::new(
+            "dev",
+            "shop",
+            under_stack.qualified_type(),
+            "pkg:index:Child",
+            "c",
+        );
+        assert_eq!(
+            child.as_str(),
+            "urn:pulumi:dev::shop::pkg:index:Parent$pkg:index:Child::c"
+        );
+        assert_eq!(child.resource_type(), "pkg:index:Child");
+    }
+
+    #[test]
+    fn a_text_without_three_separators_is_refused() {
+        assert!(Urn::parse("urn:pulumi:dev::shop::type").is_err());
+        assert!(Urn::parse("dev::shop::type::name").is_err());
+    }
+}
