@@ -1,0 +1,113 @@
+//! Events as JSON: one line for each, in the form of the reference engine's event log.
+
+mod diagnostic;
+mod step;
+mod text;
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    event::{EngineEvent, EventPayload, Summary},
+    secrets::Redactor,
+};
+
+use text::Object;
+
+/// How events are written out.
+#[derive(Clone, Default)]
+pub struct EventJson {
+    /// Secret values of inputs and outputs keep their content, base64-encoded as the `b64` secrets manager does,
+    /// instead of being blinded. For hosts that need the values, never for logs.
+    pub show_secrets: bool,
+    /// Takes known secrets out of messages and properties, unless they are to be shown.
+    pub redactor: Redactor,
+}
+
+impl EventJson {
+    /// Writes events with blinded secrets.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the line of `event`, without a newline at its end.
+    #[must_use]
+    pub fn line(&self, event: &EngineEvent) -> String {
+        let mut line = String::with_capacity(512);
+        self.write(event, &mut line);
+        line
+    }
+
+    /// Appends the line of `event`, without a newline at its end, to `out`.
+    pub fn write(&self, event: &EngineEvent, out: &mut String) {
+        let mut object = Object::open(out);
+        object.integer("sequence", event.sequence);
+        object.number("timestamp", event.timestamp.as_second());
+        match &event.payload {
+            EventPayload::Prelude { config } => object.nested("preludeEvent", |prelude| {
+                prelude.nested("config", |entries| {
+                    for (name, value) in config {
+                        entries.string(name, value);
+                    }
+                });
+            }),
+            EventPayload::ResourcePre(step) => {
+                object.nested("resourcePreEvent", |payload| {
+                    step::write_planned(payload, step, self);
+                });
+            }
+            EventPayload::ResourceOutputs(step) => {
+                object.nested("resOutputsEvent", |payload| {
+                    step::write_planned(payload, step, self);
+                });
+            }
+            EventPayload::ResourceOperationFailed { step, status, steps } => {
+                object.nested("resOpFailedEvent", |payload| {
+                    step::write_metadata(payload, &step.metadata, self);
+                    payload.integer("status", *status as u64);
+                    payload.integer("steps", *steps);
+                });
+            }
+            EventPayload::Diagnostic(diagnostic) => {
+                object.nested("diagnosticEvent", |payload| {
+                    diagnostic::write(payload, diagnostic, &self.redactor);
+                });
+            }
+            EventPayload::Stdout { message } => object.nested("stdoutEvent", |payload| {
+                payload.string("message", &self.redactor.scrub(message));
+                payload.string("color", diagnostic::COLOR);
+            }),
+            EventPayload::Summary(summary) => {
+                object.nested("summaryEvent", |payload| write_summary(payload, summary));
+            }
+            EventPayload::Cancel => object.nested("cancelEvent", |_| {}),
+        }
+        object.close();
+    }
+}
+
+fn write_summary(payload: &mut Object<'_>, summary: &Summary) {
+    payload.boolean("maybeCorrupt", summary.maybe_corrupt);
+    payload.integer("durationSeconds", summary.duration_seconds);
+    payload.nested("resourceChanges", |changes| {
+        for (op, count) in &summary.resource_changes {
+            changes.integer(op, *count);
+        }
+    });
+    // The log spells this one name with capitals.
+    payload.nested("PolicyPacks", |_| {});
+    payload.boolean("isPreview", summary.is_preview);
+    payload.string("result", summary.result.name());
+}
+
+impl std::fmt::Debug for EventJson {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("EventJson")
+            .field("show_secrets", &self.show_secrets)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! Engine events: what happens during an operation, as typed values in the order in which it happened.
+
+mod counts;
+mod json;
+mod resource;
+mod stream;
+pub mod tree;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{diagnostic::Diagnostic, runtime::Timestamp};
+
+pub use counts::ChangeCounts;
+pub use json::EventJson;
+pub use resource::{
+    DetailedDiff, DiffKind, OperationStatus, PropertyDiff, StateMetadata, StepEvent, StepMetadata,
+};
+pub use stream::{EventSink, EventStream};
+pub use tree::StepTree;
+
+/// One event, with its place in the operation's sequence.
+#[derive(Clone, Debug)]
+pub struct EngineEvent {
+    /// Counts from 0 without gaps.
+    pub sequence: u64,
+    /// When it happened.
+    pub timestamp: Timestamp,
+    /// True for steps that people did not ask for: default providers, hidden refreshes.
+    pub internal: bool,
+    /// What happened.
+    pub payload: EventPayload,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum EventPayload {
+    /// The operation begins with this configuration; secret values are `[secret]`.
+    Prelude {
+        /// Configuration by `namespace:name`.
+        config: BTreeMap<String, String>,
+    },
+    /// A step is about to run.
+    ResourcePre(Arc<StepEvent>),
+    /// A step has run; its outputs are known.
+    ResourceOutputs(Arc<StepEvent>),
+    /// A step has failed.
+    ResourceOperationFailed {
+        /// The step.
+        step: Arc<StepEvent>,
+        /// What is known of the real thing.
+        status: OperationStatus,
+        /// How many steps have been run, as the reference engine counts them.
+        steps: u64,
+    },
+    /// Somebody says something.
+    Diagnostic(Diagnostic),
+    /// The program wrote to its standard output.
+    Stdout {
+        /// The text.
+        message: String,
+    },
+    /// The work is over.
+    Summary(Summary),
+    /// The stream ends; always the last event.
+    Cancel,
+}
+
+/// What an operation did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// True when the provider left the state of some real thing unknown.
+    pub maybe_corrupt: bool,
+    /// How long it took, in whole seconds, rounded up.
+    pub duration_seconds: u64,
+    /// How many resources each operation was applied to, by the operation's name.
+    pub resource_changes: BTreeMap<&'static str, u64>,
+    /// True for a preview.
+    pub is_preview: bool,
+    /// How it ended.
+    pub result: OperationOutcome,
+}
+
+/// How an operation ended; the names are those of the event log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum OperationOutcome {
+    #[default]
+    Succeeded,
+    Failed,
+    Canceled,
+}
+
+impl OperationOutcome {
+    /// Returns the name of the event log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Canceled => "canceled",
+        }
+    }
+}

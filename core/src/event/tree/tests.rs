@@ -1,0 +1,177 @@
+//! Tests of the tree of steps.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::StepTree;
+use crate::{
+    event::{DiffKind, PropertyDiff, StateMetadata, StepEvent, StepMetadata},
+    executor::StepOp,
+    resource::ResourceState,
+    urn::Urn,
+};
+
+fn urn(name: &str) -> Urn {
+    Urn::new("dev", "shop", "", "files:index:File", name)
+}
+
+fn step(op: StepOp, name: &str, parent: Option<&str>) -> StepMetadata {
+    let mut state = ResourceState::new(urn(name), "files:index:File".into(), true);
+    state.parent = parent.map(urn);
+    StepMetadata {
+        op,
+        urn: urn(name),
+        resource_type: "files:index:File".into(),
+        old: None,
+        new: Some(StateMetadata(Arc::new(state))),
+        keys: Vec::new(),
+        diffs: Vec::new(),
+        detailed_diff: None,
+        logical: true,
+        provider: "".into(),
+    }
+}
+
+fn text(lines: &[&str]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn resources_stand_under_their_parents_in_the_order_of_their_steps() {
+    let steps = [
+        step(StepOp::Create, "site", None),
+        step(StepOp::Create, "a", Some("site")),
+        step(StepOp::Create, "b", Some("site")),
+        step(StepOp::Create, "a1", Some("a")),
+        step(StepOp::Create, "b1", Some("b")),
+        step(StepOp::Create, "other", None),
+    ];
+    let expected = text(&[
+        " +   site (files:index:File)",
+        " +   ├─ a (files:index:File)",
+        " +   │  └─ a1 (files:index:File)",
+        " +   └─ b (files:index:File)",
+        " +      └─ b1 (files:index:File)",
+        " +   other (files:index:File)",
+        "",
+        "6 to create",
+    ]);
+    assert_eq!(StepTree::of(&steps).to_string(), expected);
+}
+
+#[test]
+fn unchanged_resources_are_shown_only_above_changed_ones() {
+    let steps = [
+        step(StepOp::Same, "site", None),
+        step(StepOp::Same, "quiet", Some("site")),
+        step(StepOp::Same, "box", Some("site")),
+        step(StepOp::Delete, "old", Some("box")),
+    ];
+    let expected = text(&[
+        "     site (files:index:File)",
+        "     └─ box (files:index:File)",
+        " -      └─ old (files:index:File)",
+        "",
+        "1 to delete, 3 unchanged",
+    ]);
+    assert_eq!(StepTree::of(&steps).to_string(), expected);
+    let all = StepTree::of(&steps).show_unchanged().to_string();
+    assert!(all.contains("├─ quiet"), "{all}");
+}
+
+#[test]
+fn a_tree_without_changes_has_only_its_totals() {
+    let steps = [
+        step(StepOp::Same, "site", None),
+        step(StepOp::Same, "a", Some("site")),
+    ];
+    assert_eq!(StepTree::of(&steps).to_string(), "2 unchanged\n");
+    assert_eq!(StepTree::new().to_string(), "no resources\n");
+}
+
+#[test]
+fn the_steps_of_a_replacement_share_a_row_that_names_what_forces_it() {
+    let mut create = step(StepOp::CreateReplacement, "logo", None);
+    create.keys = vec!["format".into()];
+    create.diffs = vec!["format".into(), "size".into()];
+    let mut marker = create.clone();
+    marker.op = StepOp::Replace;
+    let mut delete = step(StepOp::DeleteReplaced, "logo", None);
+    delete.diffs = vec!["unrelated".into()];
+    let expected = text(&[
+        " +-  logo (files:index:File)  [~format!, ~size]",
+        "",
+        "1 replaced",
+    ]);
+    assert_eq!(
+        StepTree::of(&[create, marker, delete]).done().to_string(),
+        expected
+    );
+}
+
+#[test]
+fn a_detailed_diff_gives_each_property_its_own_sign() {
+    let mut update = step(StepOp::Update, "about", None);
+    update.diffs = vec!["ignored when there are details".into()];
+    let kinds = [
+        ("tags.a", DiffKind::Add),
+        ("mode", DiffKind::Delete),
+        ("content", DiffKind::Update),
+        ("path", DiffKind::UpdateReplace),
+    ];
+    update.detailed_diff = Some(
+        kinds
+            .into_iter()
+            .map(|(path, kind)| {
+                let input_diff = true;
+                (path.to_owned(), PropertyDiff { kind, input_diff })
+            })
+            .collect(),
+    );
+    let tree = StepTree::of(&[update]).to_string();
+    assert!(tree.contains("[~content, -mode, ~path!, +tags.a]"), "{tree}");
+}
+
+#[test]
+fn given_counts_replace_those_of_the_rows() {
+    let tree = StepTree::of(&[step(StepOp::Create, "a", None)])
+        .with_counts(BTreeMap::from([("create", 1), ("same", 40)]))
+        .done();
+    assert!(tree.to_string().ends_with("\n1 created, 40 unchanged\n"));
+}
+
+#[test]
+fn a_long_chain_of_parents_needs_no_deep_stack() {
+    let names: Vec<String> = (0..20_000).map(|index| format!("n{index}")).collect();
+    let mut tree = StepTree::new();
+    for (index, name) in names.iter().enumerate() {
+        let parent = index.checked_sub(1).map(|above| names[above].as_str());
+        let op = if index == 19_999 {
+            StepOp::Create
+        } else {
+            StepOp::Same
+        };
+        tree.add(&step(op, name, parent));
+    }
+    let layout = super::Layout::new(&tree.rows, &tree.places, false);
+    assert!(!layout.is_empty());
+    assert!(tree.totals().starts_with("1 to create, 19999 unchanged"));
+}
+
+#[test]
+fn a_resource_that_names_itself_as_parent_is_still_shown() {
+    let tree = StepTree::of(&[step(StepOp::Create, "loop", Some("loop"))]);
+    assert!(tree.to_string().contains("loop"));
+}
+
+#[test]
+fn what_was_only_planned_is_worded_as_what_would_happen() {
+    let render = |planning| {
+        let metadata = step(StepOp::Update, "a", None);
+        super::render(
+            &[Arc::new(StepEvent { metadata, planning })],
+            &BTreeMap::from([("update", 1)]),
+        )
+    };
+    assert!(render(true).ends_with("1 to update\n"));
+    assert!(render(false).ends_with("1 updated\n"));
+}
