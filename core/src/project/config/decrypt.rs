@@ -1,0 +1,266 @@
+//! Decrypted configuration: what programs, providers and events get to see of it.
+
+use std::{collections::BTreeMap, fmt};
+
+use super::{
+    Config, ConfigKey, ConfigValue,
+    json::{self, Secrets},
+};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    property::{PropertyMap, PropertyValue},
+    secrets::{PLACEHOLDER, SecretsManager},
+};
+
+/// Packages whose providers run code of the program and therefore get all of the configuration.
+const WHOLE_CONFIG: [&str; 2] = ["pulumi-nodejs", "pulumi-python"];
+
+/// Configuration in the clear. Its `Debug` shows no secrets.
+#[derive(Clone, Default)]
+pub struct DecryptedConfig(BTreeMap<ConfigKey, DecryptedEntry>);
+
+/// One value in the clear.
+#[derive(Clone)]
+pub struct DecryptedEntry {
+    value: ConfigValue,
+    text: String,
+    blinded: String,
+    secret: bool,
+}
+
+impl DecryptedEntry {
+    fn new(value: ConfigValue) -> Result<Self> {
+        let secret = value.is_secure();
+        let text = match value.scalar_text() {
+            Some(text) => text,
+            None => json::to_json(&value, Secrets::Reveal)?,
+        };
+        let blinded = match &value {
+            _ if !secret => text.clone(),
+            ConfigValue::Secret(_) => PLACEHOLDER.to_owned(),
+            structured => json::to_json(structured, Secrets::Blind)?,
+        };
+        Ok(Self {
+            value,
+            text,
+            blinded,
+            secret,
+        })
+    }
+
+    /// Returns what the program sees: the text of a scalar, the JSON text of anything else.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the text with `[secret]` in the place of each secret.
+    #[must_use]
+    pub fn blinded(&self) -> &str {
+        &self.blinded
+    }
+
+    /// Tells whether a secret is anywhere in the value.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.secret
+    }
+
+    /// Returns the value with its secrets in the clear, as [`ConfigValue::Secret`].
+    #[must_use]
+    pub fn value(&self) -> &ConfigValue {
+        &self.value
+    }
+
+    fn property(&self) -> PropertyValue {
+        let text = PropertyValue::string(self.text.as_str());
+        if self.secret {
+            PropertyValue::secret(text)
+        } else {
+            text
+        }
+    }
+}
+
+impl fmt::Debug for DecryptedEntry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.blinded, formatter)
+    }
+}
+
+impl fmt::Debug for DecryptedConfig {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_map().entries(&self.0).finish()
+    }
+}
+
+impl Config {
+    /// Decrypts all secrets in one batch.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Secrets`] in the phase `decrypt`; the message names the key, the source is the manager's error.
+    pub async fn decrypt(&self, manager: &dyn SecretsManager) -> Result<DecryptedConfig> {
+        let mut ciphertexts = Vec::new();
+        let mut keys = Vec::new();
+        for (key, value) in self.iter() {
+            value.visit(&mut |inner| {
+                if let ConfigValue::Secure(ciphertext) = inner {
+                    ciphertexts.push(ciphertext.clone());
+                    keys.push(key);
+                }
+            });
+        }
+        let asked = ciphertexts.len();
+        let plaintexts = match manager_answer(manager, ciphertexts).await {
+            Ok(plaintexts) if plaintexts.len() == asked => plaintexts,
+            Ok(_) => return Err(Error::internal("a secrets manager did not answer all values")),
+            Err(error) => return Err(self.blame(manager, &keys, error).await),
+        };
+        self.with_plaintexts(plaintexts)
+    }
+
+    /// Gives a configuration without secrets the form of a decrypted one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Secrets`] in the phase `decrypt` when there is an encrypted value.
+    pub fn in_the_clear(&self) -> Result<DecryptedConfig> {
+        for (key, value) in self.iter() {
+            let mut encrypted = false;
+            value.visit(&mut |inner| encrypted |= matches!(inner, ConfigValue::Secure(_)));
+            if encrypted {
+                let error = Error::new(ErrorKind::Secrets, "the stack has no secrets manager");
+                return Err(undecryptable(key, error));
+            }
+        }
+        self.with_plaintexts(Vec::new())
+    }
+
+    fn with_plaintexts(&self, plaintexts: Vec<String>) -> Result<DecryptedConfig> {
+        let mut plaintexts = plaintexts.into_iter();
+        let mut entries = BTreeMap::new();
+        for (key, value) in self.iter() {
+            let mut value = value.clone();
+            value.visit_mut(&mut |inner| {
+                if matches!(inner, ConfigValue::Secure(_))
+                    && let Some(plaintext) = plaintexts.next()
+                {
+                    *inner = ConfigValue::secret(plaintext);
+                }
+            });
+            let entry = DecryptedEntry::new(value).map_err(|error| {
+                Error::new(
+                    error.kind(),
+                    format!("configuration key {key}: {}", error.message()),
+                )
+            })?;
+            entries.insert(key.clone(), entry);
+        }
+        Ok(DecryptedConfig(entries))
+    }
+
+    /// Finds the key whose secret made a batch fail, by asking for one after another.
+    async fn blame(&self, manager: &dyn SecretsManager, keys: &[&ConfigKey], error: Error) -> Error {
+        let mut texts = Vec::new();
+        for (_, value) in self.iter() {
+            value.visit(&mut |inner| {
+                if let ConfigValue::Secure(ciphertext) = inner {
+                    texts.push(ciphertext.clone());
+                }
+            });
+        }
+        for (key, text) in keys.iter().zip(texts) {
+            if let Err(error) = manager.decrypt(vec![text]).await {
+                return undecryptable(key, error);
+            }
+        }
+        // Each alone succeeded: the failure was of the whole batch.
+        keys.first()
+            .map_or(error.clone(), |key| undecryptable(key, error))
+    }
+}
+
+async fn manager_answer(manager: &dyn SecretsManager, ciphertexts: Vec<String>) -> Result<Vec<String>> {
+    if ciphertexts.is_empty() {
+        return Ok(Vec::new());
+    }
+    manager.decrypt(ciphertexts).await
+}
+
+fn undecryptable(key: &ConfigKey, error: Error) -> Error {
+    Error::new(
+        ErrorKind::Secrets,
+        format!("failed to decrypt configuration key '{key}': {}", error.message()),
+    )
+    .with_phase("decrypt")
+    .with_source(error)
+}
+
+impl DecryptedConfig {
+    /// Returns the value of a key.
+    #[must_use]
+    pub fn get(&self, key: &ConfigKey) -> Option<&DecryptedEntry> {
+        self.0.get(key)
+    }
+
+    /// Returns the entries, sorted by key.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&ConfigKey, &DecryptedEntry)> {
+        self.0.iter()
+    }
+
+    /// Returns what the program sees: texts by `namespace:name`.
+    #[must_use]
+    pub fn texts(&self) -> BTreeMap<String, String> {
+        self.map(DecryptedEntry::text)
+    }
+
+    /// Returns what events show: as [`Self::texts`], with `[secret]` for secrets.
+    #[must_use]
+    pub fn blinded(&self) -> BTreeMap<String, String> {
+        self.map(DecryptedEntry::blinded)
+    }
+
+    fn map(&self, text: impl Fn(&DecryptedEntry) -> &str) -> BTreeMap<String, String> {
+        self.iter()
+            .map(|(key, entry)| (key.to_string(), text(entry).to_owned()))
+            .collect()
+    }
+
+    /// Returns the keys whose values hold a secret.
+    #[must_use]
+    pub fn secret_keys(&self) -> Vec<String> {
+        self.iter()
+            .filter(|(_, entry)| entry.secret)
+            .map(|(key, _)| key.to_string())
+            .collect()
+    }
+
+    /// Calls `tell` with every secret text: what has to be taken out of whatever people see.
+    pub fn each_secret(&self, mut tell: impl FnMut(&str)) {
+        for entry in self.0.values() {
+            entry.value.visit(&mut |inner| {
+                if let ConfigValue::Secret(plaintext) = inner {
+                    tell(plaintext.reveal());
+                }
+            });
+        }
+    }
+
+    /// Returns the inputs of a package's default provider: what stands under the package's name, each as a text.
+    ///
+    /// Providers of dynamic resources get everything, under whole keys.
+    #[must_use]
+    pub fn provider_inputs(&self, package: &str) -> PropertyMap {
+        let whole = WHOLE_CONFIG.contains(&package);
+        self.iter()
+            .filter(|(key, _)| whole || key.namespace() == package)
+            .map(|(key, entry)| {
+                let name = if whole {
+                    key.to_string()
+                } else {
+                    key.name().to_owned()
+                };
+                (name, entry.property())
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,115 @@
+//! Stack configuration: values by `namespace:name`, some of them secret.
+
+mod decrypt;
+mod json;
+mod key;
+mod path;
+mod value;
+mod yaml;
+
+pub use decrypt::{DecryptedConfig, DecryptedEntry};
+pub use key::ConfigKey;
+pub use value::{ConfigValue, Plaintext};
+
+use indexmap::IndexMap;
+
+use crate::{error::Result, secrets::SecretsManager};
+
+/// The configuration of a stack, in the order of its file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config(IndexMap<ConfigKey, ConfigValue>);
+
+impl Config {
+    /// Creates an empty configuration.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the number of keys.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Tells whether there are no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the value of a key.
+    #[must_use]
+    pub fn get(&self, key: &ConfigKey) -> Option<&ConfigValue> {
+        self.0.get(key)
+    }
+
+    /// Returns the entries in the order of the file.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&ConfigKey, &ConfigValue)> {
+        self.0.iter()
+    }
+
+    /// Sets the value of a key; a key that is there keeps its place.
+    pub fn insert(&mut self, key: ConfigKey, value: ConfigValue) -> Option<ConfigValue> {
+        self.0.insert(key, value.normalised())
+    }
+
+    /// Takes a key out.
+    pub fn remove(&mut self, key: &ConfigKey) -> Option<ConfigValue> {
+        self.0.shift_remove(key)
+    }
+
+    /// Encrypts all plaintext secrets, so that the configuration can be written; ciphertexts stay as they are.
+    ///
+    /// # Errors
+    /// Those of the manager.
+    pub async fn seal(&mut self, manager: &dyn SecretsManager) -> Result<()> {
+        let mut plaintexts = Vec::new();
+        for value in self.0.values() {
+            value.visit(&mut |inner| {
+                if let ConfigValue::Secret(plaintext) = inner {
+                    plaintexts.push(plaintext.reveal().to_owned());
+                }
+            });
+        }
+        if plaintexts.is_empty() {
+            return Ok(());
+        }
+        let mut ciphertexts = manager.encrypt(plaintexts).await?.into_iter();
+        for value in self.0.values_mut() {
+            value.visit_mut(&mut |inner| {
+                if matches!(inner, ConfigValue::Secret(_))
+                    && let Some(ciphertext) = ciphertexts.next()
+                {
+                    *inner = ConfigValue::Secure(ciphertext);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds those entries of `base` whose keys are not here; objects are merged entry by entry, values of here win.
+    pub fn merge_under(&mut self, base: &Self) {
+        for (key, value) in base.iter() {
+            match self.0.get_mut(key) {
+                Some(own) => own.merge_under(value),
+                None => {
+                    self.0.insert(key.clone(), value.clone());
+                }
+            }
+        }
+    }
+}
+
+impl FromIterator<(ConfigKey, ConfigValue)> for Config {
+    fn from_iter<I: IntoIterator<Item = (ConfigKey, ConfigValue)>>(entries: I) -> Self {
+        let mut config = Self::new();
+        for (key, value) in entries {
+            config.insert(key, value);
+        }
+        config
+    }
+}
+
+#[cfg(test)]
+mod tests;

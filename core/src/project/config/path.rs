@@ -1,0 +1,181 @@
+//! Reaching into structured configuration: `project:servers[0].name`, as `config set --path` means it.
+
+use indexmap::IndexMap;
+
+use super::{Config, ConfigKey, ConfigValue, yaml::reserved};
+use crate::{
+    error::{Error, Result},
+    property::{PathElement, PropertyPath},
+};
+
+/// A key and the way into its value.
+struct Target {
+    key: ConfigKey,
+    steps: Vec<PathElement>,
+}
+
+impl Config {
+    /// Returns the value at a path: `namespace:name`, followed by `.name`, `["name"]` and `[index]`; the namespace of
+    /// the project may be left out.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when the path cannot be parsed.
+    pub fn get_path(&self, path: &str, project: &str) -> Result<Option<&ConfigValue>> {
+        let target = Target::parse(path, project)?;
+        let mut value = self.get(&target.key);
+        for step in &target.steps {
+            value = match (value, step) {
+                (Some(ConfigValue::Object(entries)), PathElement::Key(name)) => entries.get(name.as_str()),
+                (Some(ConfigValue::List(items)), PathElement::Index(index)) => items.get(*index),
+                _ => None,
+            };
+        }
+        Ok(value)
+    }
+
+    /// Sets the value at a path and makes the objects and lists on the way; an index may be that of a new last item.
+    ///
+    /// A plain text inside a structure becomes a truth value or a whole number when it looks like one.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when the path cannot be parsed or leads through something else.
+    pub fn set_path(&mut self, path: &str, project: &str, value: ConfigValue) -> Result<()> {
+        let target = Target::parse(path, project)?;
+        let Some((last, way)) = target.steps.split_last() else {
+            self.insert(target.key, value);
+            return Ok(());
+        };
+        let mut root = self.get(&target.key).cloned().unwrap_or(ConfigValue::Null);
+        let mut place = &mut root;
+        for step in way {
+            place = enter(place, step, path)?;
+        }
+        *enter(place, last, path)? = typed(value);
+        let mut clash = false;
+        root.visit(&mut |inner| {
+            clash |= matches!(inner, ConfigValue::Object(entries) if entries.len() == 1 && entries.contains_key("secure"));
+        });
+        if clash {
+            return Err(reserved());
+        }
+        self.insert(target.key, root);
+        Ok(())
+    }
+
+    /// Removes the value at a path; nothing happens when there is none.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when the path cannot be parsed.
+    pub fn remove_path(&mut self, path: &str, project: &str) -> Result<Option<ConfigValue>> {
+        let target = Target::parse(path, project)?;
+        let Some((last, way)) = target.steps.split_last() else {
+            return Ok(self.remove(&target.key));
+        };
+        let mut place = self.0.get_mut(&target.key);
+        for step in way {
+            place = match (place, step) {
+                (Some(ConfigValue::Object(entries)), PathElement::Key(name)) => {
+                    entries.get_mut(name.as_str())
+                }
+                (Some(ConfigValue::List(items)), PathElement::Index(index)) => items.get_mut(*index),
+                _ => None,
+            };
+        }
+        Ok(match (place, last) {
+            (Some(ConfigValue::Object(entries)), PathElement::Key(name)) => {
+                entries.shift_remove(name.as_str())
+            }
+            (Some(ConfigValue::List(items)), PathElement::Index(index)) if *index < items.len() => {
+                Some(items.remove(*index))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Goes one step into a value, which becomes an object or a list when there was nothing.
+fn enter<'value>(
+    place: &'value mut ConfigValue,
+    step: &PathElement,
+    path: &str,
+) -> Result<&'value mut ConfigValue> {
+    let empty = match &*place {
+        ConfigValue::Null => true,
+        ConfigValue::String(text) => text.is_empty(),
+        _ => false,
+    };
+    if empty {
+        *place = match step {
+            PathElement::Key(_) => ConfigValue::Object(IndexMap::new()),
+            PathElement::Index(_) => ConfigValue::List(Vec::new()),
+        };
+    }
+    match (place, step) {
+        (ConfigValue::Object(entries), PathElement::Key(name)) => {
+            Ok(entries.entry(name.to_string()).or_insert(ConfigValue::Null))
+        }
+        (ConfigValue::List(items), PathElement::Index(index)) => {
+            if *index == items.len() {
+                items.push(ConfigValue::Null);
+            }
+            let length = items.len();
+            items.get_mut(*index).ok_or_else(|| {
+                Error::invalid(format!(
+                    "the configuration path {path} has the index {index}, but the list has {length} items"
+                ))
+            })
+        }
+        (ConfigValue::Object(_), PathElement::Index(_)) => Err(Error::invalid(format!(
+            "the configuration path {path} has an index where there is an object"
+        ))),
+        (ConfigValue::List(_), PathElement::Key(_)) => Err(Error::invalid(format!(
+            "the configuration path {path} has a name where there is a list"
+        ))),
+        _ => Err(Error::invalid(format!(
+            "the configuration path {path} leads into a single value"
+        ))),
+    }
+}
+
+/// Gives a text inside a structure the type that it looks like.
+fn typed(value: ConfigValue) -> ConfigValue {
+    let ConfigValue::String(text) = &value else {
+        return value;
+    };
+    match text.as_str() {
+        "true" => return ConfigValue::Bool(true),
+        "false" => return ConfigValue::Bool(false),
+        _ => {}
+    }
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let padded = digits.len() > 1 && digits.starts_with('0');
+    match text.parse::<i64>() {
+        Ok(number) if whole && !padded && text != "-0" => ConfigValue::Integer(number.into()),
+        _ => value,
+    }
+}
+
+impl Target {
+    fn parse(path: &str, project: &str) -> Result<Self> {
+        // A colon inside brackets belongs to a name.
+        let outside = &path[..path.find('[').unwrap_or(path.len())];
+        let (namespace, inside) = match outside.find(':') {
+            Some(colon) => (&path[..colon], &path[colon + 1..]),
+            None => (project, path),
+        };
+        let inside = inside.strip_prefix("config:").unwrap_or(inside);
+        let mut steps = PropertyPath::parse(inside)?.elements().to_vec().into_iter();
+        match steps.next() {
+            Some(PathElement::Key(name))
+                if !namespace.is_empty() && !name.is_empty() && !name.contains(':') =>
+            {
+                Ok(Self {
+                    key: ConfigKey::new(namespace, name),
+                    steps: steps.collect(),
+                })
+            }
+            _ => Err(Error::invalid(format!("invalid config key path {path:?}"))),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Values of configuration: texts, structures, and secrets at any depth.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use zeroize::Zeroizing;
+
+use super::json;
+
+/// A configuration value, or a part of one. At the top every scalar is a text; below, types are kept.
+#[derive(Clone, PartialEq)]
+pub enum ConfigValue {
+    /// No value.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Integer(i128),
+    /// Any other number.
+    Float(f64),
+    /// A text.
+    String(String),
+    /// A secret text, encrypted by the stack's secrets manager.
+    Secure(String),
+    /// A secret text that is not encrypted yet.
+    Secret(Plaintext),
+    /// A list.
+    List(Vec<Self>),
+    /// Values by name.
+    Object(IndexMap<String, Self>),
+}
+
+/// A secret text in the clear, wiped when it is dropped and never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Plaintext(Zeroizing<String>);
+
+impl Plaintext {
+    /// Returns the text.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Plaintext {
+    fn from(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+}
+
+impl From<&str> for Plaintext {
+    fn from(text: &str) -> Self {
+        Self::from(text.to_owned())
+    }
+}
+
+impl fmt::Debug for Plaintext {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("[secret]")
+    }
+}
+
+impl ConfigValue {
+    /// Creates a plain text.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self::String(text.into())
+    }
+
+    /// Creates a secret from its text in the clear.
+    pub fn secret(text: impl Into<String>) -> Self {
+        Self::Secret(text.into().into())
+    }
+
+    /// Tells whether a secret is anywhere in the value.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        let mut secure = false;
+        self.visit(&mut |inner| secure |= matches!(inner, Self::Secure(_) | Self::Secret(_)));
+        secure
+    }
+
+    /// Returns the text that a program sees of a scalar; `None` for lists and objects, whose text is JSON.
+    #[must_use]
+    pub(in crate::project) fn scalar_text(&self) -> Option<String> {
+        Some(match self {
+            Self::Null => String::new(),
+            Self::Bool(value) => value.to_string(),
+            Self::Integer(value) => value.to_string(),
+            Self::Float(value) => json::float_as_text(*value),
+            Self::String(text) => text.clone(),
+            Self::Secure(ciphertext) => ciphertext.clone(),
+            Self::Secret(plaintext) => plaintext.reveal().to_owned(),
+            Self::List(_) | Self::Object(_) => return None,
+        })
+    }
+
+    /// Brings a value to the form that it has at the top: scalars are texts.
+    pub(super) fn normalised(self) -> Self {
+        match self {
+            Self::Null | Self::Bool(_) | Self::Integer(_) | Self::Float(_) => {
+                Self::String(self.scalar_text().unwrap_or_default())
+            }
+            other => other,
+        }
+    }
+
+    /// Calls `look` for this value and each value inside, in order.
+    pub(super) fn visit(&self, look: &mut impl FnMut(&Self)) {
+        look(self);
+        match self {
+            Self::List(items) => items.iter().for_each(|item| item.visit(look)),
+            Self::Object(entries) => entries.values().for_each(|value| value.visit(look)),
+            _ => {}
+        }
+    }
+
+    /// Calls `change` for this value and each value inside, in the order of [`Self::visit`].
+    pub(super) fn visit_mut(&mut self, change: &mut impl FnMut(&mut Self)) {
+        change(self);
+        match self {
+            Self::List(items) => items.iter_mut().for_each(|item| item.visit_mut(change)),
+            Self::Object(entries) => entries.values_mut().for_each(|value| value.visit_mut(change)),
+            _ => {}
+        }
+    }
+
+    /// Adds the entries of an object that this object does not have.
+    pub(super) fn merge_under(&mut self, base: &Self) {
+        let (Self::Object(own), Self::Object(base)) = (self, base) else {
+            return;
+        };
+        for (name, value) in base {
+            match own.get_mut(name) {
+                Some(own) => own.merge_under(value),
+                None => {
+                    own.insert(name.clone(), value.clone());
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for ConfigValue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => formatter.write_str("null"),
+            Self::Bool(value) => fmt::Debug::fmt(value, formatter),
+            Self::Integer(value) => fmt::Debug::fmt(value, formatter),
+            Self::Float(value) => fmt::Debug::fmt(value, formatter),
+            Self::String(text) => fmt::Debug::fmt(text, formatter),
+            Self::Secure(_) | Self::Secret(_) => formatter.write_str("[secret]"),
+            Self::List(items) => fmt::Debug::fmt(items, formatter),
+            Self::Object(entries) => fmt::Debug::fmt(entries, formatter),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a project declares about its configuration: types, defaults, fixed values, secrecy.
+
+use super::{ConfigKey, ConfigValue, yaml::Mapping, yaml::Node, yaml::Resolved};
+use crate::error::{Error, Result};
+
+/// The type that a project demands of a configuration value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigType {
+    /// Any text.
+    String,
+    /// A whole number.
+    Integer,
+    /// Any number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// A list whose items are all of one type, if one is given.
+    Array(Option<Box<Self>>),
+    /// Values by name.
+    Object,
+}
+
+/// What a project declares about one key.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConfigDeclaration {
+    /// The type; anything goes without one.
+    pub value_type: Option<ConfigType>,
+    /// What stacks get that do not set the key.
+    pub default: Option<ConfigValue>,
+    /// The same, for keys of any namespace.
+    pub value: Option<ConfigValue>,
+    /// Whether stacks must encrypt it.
+    pub secret: bool,
+    /// For people.
+    pub description: Option<String>,
+}
+
+impl ConfigType {
+    fn parse(key: &str, entries: &Mapping) -> Result<Option<Self>> {
+        let Some(node) = entries.get("type") else {
+            return Ok(None);
+        };
+        let unknown = || Error::invalid(format!("project config '{key}' has an unknown type"));
+        Ok(Some(match node.as_text().ok_or_else(unknown)? {
+            "string" => Self::String,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            "boolean" => Self::Boolean,
+            "object" => Self::Object,
+            "array" => {
+                let items = match entries.get("items").and_then(Node::as_mapping) {
+                    Some(items) => Self::parse(key, items)?,
+                    None => None,
+                };
+                Self::Array(items.map(Box::new))
+            }
+            _ => return Err(unknown()),
+        }))
+    }
+
+    /// Tells whether a value has the type. At the top, where all scalars are texts, what the text says counts.
+    fn admits(&self, value: &ConfigValue) -> bool {
+        let text = match value {
+            // What is encrypted cannot be judged, and no number is.
+            ConfigValue::Secure(_) | ConfigValue::Secret(_) => return true,
+            ConfigValue::List(items) => {
+                let Self::Array(item_type) = self else {
+                    return false;
+                };
+                return item_type
+                    .as_ref()
+                    .is_none_or(|item_type| items.iter().all(|item| item_type.admits(item)));
+            }
+            ConfigValue::Object(_) => return *self == Self::Object,
+            ConfigValue::Null => return *self == Self::String,
+            scalar => scalar.scalar_text().unwrap_or_default(),
+        };
+        match self {
+            Self::String => true,
+            Self::Integer => text.parse::<i64>().is_ok(),
+            Self::Number => text.parse::<f64>().is_ok(),
+            Self::Boolean => text == "true" || text == "false",
+            Self::Array(_) | Self::Object => false,
+        }
+    }
+}
+
+impl std::fmt::Display for ConfigType {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Object => "object",
+            Self::Array(None) => "array",
+            Self::Array(Some(items)) => return write!(formatter, "array<{items}>"),
+        })
+    }
+}
+
+impl ConfigDeclaration {
+    /// The entries that make a mapping a declaration rather than a value.
+    const ENTRIES: [&str; 6] = ["type", "items", "default", "value", "secret", "description"];
+
+    /// Reads an entry of a project's `config`: a declaration, or a bare value that is the default.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when its parts contradict each other.
+    pub(super) fn parse(key: &str, project: &str, node: &Node) -> Result<(ConfigKey, Self)> {
+        let config_key = ConfigKey::parse_in_project(key, project)?;
+        let foreign = config_key.namespace() != project;
+        let declaration = match node.as_mapping() {
+            Some(entries) if entries.keys().all(|name| Self::ENTRIES.contains(&name.as_str())) => {
+                let read = |name: &str| entries.get(name).map(ConfigValue::from_yaml).transpose();
+                Self {
+                    value_type: ConfigType::parse(key, entries)?,
+                    default: read("default")?,
+                    value: read("value")?,
+                    secret: entries.get("secret").and_then(Node::resolved) == Some(Resolved::Bool(true)),
+                    description: entries
+                        .get("description")
+                        .and_then(Node::as_text)
+                        .map(str::to_owned),
+                }
+            }
+            Some(_) => {
+                return Err(Error::invalid(format!(
+                    "project config '{key}' is a mapping that holds more than a declaration"
+                ))
+                .with_hint("write an object as `value:` or `default:` of the key"));
+            }
+            None if node.is_null() => Self::default(),
+            None => {
+                let value = Some(ConfigValue::from_yaml(node)?);
+                if foreign {
+                    Self {
+                        value,
+                        ..Self::default()
+                    }
+                } else {
+                    Self {
+                        default: value,
+                        ..Self::default()
+                    }
+                }
+            }
+        };
+        if declaration.default.is_some() && declaration.value.is_some() {
+            return Err(Error::invalid(format!(
+                "project config '{key}' cannot have both a 'default' and 'value' attribute"
+            )));
+        }
+        if foreign {
+            for (name, present) in [
+                ("default", declaration.default.is_some()),
+                ("type", declaration.value_type.is_some()),
+            ] {
+                if present {
+                    return Err(Error::invalid(format!(
+                        "configuration key '{key}' is not namespaced by the project and should not define a '{name}' attribute"
+                    )));
+                }
+            }
+        }
+        Ok((config_key, declaration))
+    }
+
+    /// Returns what stacks get that do not set the key.
+    pub(super) fn fallback(&self) -> Option<&ConfigValue> {
+        self.value.as_ref().or(self.default.as_ref())
+    }
+
+    /// Checks a value that a stack has.
+    pub(super) fn check(&self, stack: &str, key: &str, value: &ConfigValue) -> Result<()> {
+        if self.secret && !value.is_secure() {
+            return Err(Error::invalid(format!(
+                "Stack '{stack}' with configuration key '{key}' must be encrypted as it's secret"
+            )));
+        }
+        match &self.value_type {
+            Some(value_type) if !value_type.admits(value) => Err(Error::invalid(format!(
+                "Stack '{stack}' with configuration key '{key}' must be of type '{value_type}'"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}

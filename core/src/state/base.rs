@@ -1,0 +1,86 @@
+//! The base: what was recorded before the run, indexed for the questions that registrations ask.
+
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    resource::ResourceState,
+    state::{DependencyGraph, StateRef},
+    urn::Urn,
+};
+
+/// The records of the last operation, in order, and where each URN stands.
+#[derive(Debug, Default)]
+pub struct Base {
+    records: Vec<StateRef>,
+    live: FxHashMap<Urn, usize>,
+    graph: OnceLock<DependencyGraph>,
+}
+
+impl Base {
+    /// Indexes `records`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::State`] when two records that are not about to be deleted share a URN.
+    pub fn new(records: Vec<StateRef>) -> Result<Self> {
+        let mut live = FxHashMap::with_capacity_and_hasher(records.len(), rustc_hash::FxBuildHasher);
+        for (index, record) in records.iter().enumerate() {
+            if !record.state.delete && live.insert(record.state.urn.clone(), index).is_some() {
+                let urn = &record.state.urn;
+                return Err(
+                    Error::new(ErrorKind::State, format!("unexpected duplicate resource '{urn}'"))
+                        .with_urn(urn.clone()),
+                );
+            }
+        }
+        Ok(Self {
+            records,
+            live,
+            graph: OnceLock::new(),
+        })
+    }
+
+    /// Returns all records in order.
+    #[must_use]
+    pub fn records(&self) -> &[StateRef] {
+        &self.records
+    }
+
+    /// Returns the record of `urn` that is not about to be deleted.
+    #[must_use]
+    pub fn live(&self, urn: &Urn) -> Option<&StateRef> {
+        self.live.get(urn).map(|&index| &self.records[index])
+    }
+
+    /// Returns the position of `urn`'s live record.
+    #[must_use]
+    pub(crate) fn position(&self, urn: &Urn) -> Option<usize> {
+        self.live.get(urn).copied()
+    }
+
+    /// Returns the provider record that a reference names, by URN and id.
+    #[must_use]
+    pub fn provider(&self, reference: &crate::resource::ProviderReference) -> Option<&Arc<ResourceState>> {
+        let matches =
+            |record: &&StateRef| record.state.urn == reference.urn && record.state.id == reference.id;
+        match self.live(&reference.urn).filter(matches) {
+            Some(record) => Some(&record.state),
+            // An old copy that waits for its deletion may still serve the resources that go with it.
+            None => self.records.iter().find(matches).map(|record| &record.state),
+        }
+    }
+
+    /// Returns who depends on whom; built at the first question.
+    pub(crate) fn graph(&self) -> &DependencyGraph {
+        self.graph.get_or_init(|| {
+            let states: Vec<_> = self
+                .records
+                .iter()
+                .map(|record| Arc::clone(&record.state))
+                .collect();
+            DependencyGraph::new(&states)
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! Ciphertexts of unchanged secrets move from the old record to the new one, so that a save does not change them.
+
+use std::sync::Arc;
+
+use crate::{
+    property::{ArchiveSource, PropertyMap, PropertyValue},
+    resource::ResourceState,
+};
+
+/// Gives secrets of `new` that are equal to those at the same places in `old` the ciphertexts of these.
+pub(crate) fn adopt(old: &Arc<ResourceState>, new: &Arc<ResourceState>) {
+    if !Arc::ptr_eq(old, new) {
+        adopt_map(&old.inputs, &new.inputs);
+        adopt_map(&old.outputs, &new.outputs);
+        if let (Some(old), Some(new)) = (&old.replacement_trigger, &new.replacement_trigger) {
+            adopt_value(old, new);
+        }
+    }
+}
+
+fn adopt_map(old: &PropertyMap, new: &PropertyMap) {
+    if old.same_content(new) {
+        return;
+    }
+    // Both are sorted by name.
+    let mut olds = old.iter().peekable();
+    for (name, value) in new.iter() {
+        while olds.next_if(|(old, _)| *old < name).is_some() {}
+        if let Some((_, old)) = olds.next_if(|(old, _)| *old == name) {
+            adopt_value(old, value);
+        }
+    }
+}
+
+fn adopt_value(old: &PropertyValue, new: &PropertyValue) {
+    match (old, new) {
+        (PropertyValue::Secret(old), PropertyValue::Secret(new)) if !Arc::ptr_eq(old, new) => {
+            let Some(ciphertext) = old.ciphertext.get() else {
+                return;
+            };
+            if new.ciphertext.get().is_none() && old.element == new.element {
+                // Whoever sets it first sets a ciphertext of the same text.
+                drop(new.ciphertext.set(ciphertext.clone()));
+            }
+        }
+        (PropertyValue::Array(old), PropertyValue::Array(new)) if !Arc::ptr_eq(old, new) => {
+            old.iter()
+                .zip(new.iter())
+                .for_each(|(old, new)| adopt_value(old, new));
+        }
+        (PropertyValue::Object(old), PropertyValue::Object(new)) => adopt_map(old, new),
+        (PropertyValue::Archive(old), PropertyValue::Archive(new)) if !Arc::ptr_eq(old, new) => {
+            if let (ArchiveSource::Assets(old), ArchiveSource::Assets(new)) = (&old.source, &new.source) {
+                for (name, value) in new {
+                    if let Some(old) = old.get(name) {
+                        adopt_value(old, value);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+}

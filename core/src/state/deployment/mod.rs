@@ -1,0 +1,45 @@
+//! The deployment format: snapshots as the reference engine's version 3 and 4 JSON, in checkpoints and in exports.
+//!
+//! Documents are written and parsed as streams of records. Secrets are encrypted and decrypted in one batch each; a
+//! ciphertext that was read is remembered, so that a snapshot that is read and written back has the same bytes
+//! (times come back in UTC, and objects that the engine does not interpret have their keys sorted).
+
+mod feature;
+mod read;
+mod record;
+mod write;
+
+use sha2::{Digest as _, Sha256};
+
+pub use feature::features;
+pub use read::{Checkpoint, SecretsAccess, read_checkpoint, read_deployment};
+pub(in crate::state) use read::{check_record, decrypt, parse};
+pub use record::{RecordJson, StateJson};
+pub(in crate::state) use write::encrypt;
+pub use write::{Layout, SecretsShown, write_checkpoint, write_deployment};
+
+/// Returns the lower-case hex SHA-256 of `bytes`: how journals name the checkpoint that they extend.
+#[must_use]
+pub fn content_hash(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            // Writing to a string does not fail.
+            write!(text, "{byte:02x}").unwrap_or_default();
+            text
+        })
+}
+
+/// Returns the magic that a manifest of `version` must have.
+#[must_use]
+pub fn magic(version: &str) -> String {
+    if version.is_empty() {
+        String::new()
+    } else {
+        content_hash(version.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! Reading snapshots: the version is looked at first, then the records stream in, then secrets are opened in one batch.
+
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use super::{StateJson, feature, magic, record::Time, write::SecretsJson};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    property::json::SealedSecrets,
+    resource::{PendingOperation, PendingOperationKind, ResourceState},
+    secrets::{LockedSecrets, SecretsManager, SecretsProvider, open_or_lock},
+    state::{Manifest, Snapshot, integrity},
+};
+
+/// The newest version of the format.
+const NEWEST: u64 = 4;
+
+/// Who may read the secrets of a snapshot.
+#[derive(Clone, Copy)]
+pub enum SecretsAccess<'a> {
+    /// They are decrypted with the manager that this provider opens. A provider that cannot open it is no error until
+    /// there is a secret.
+    Open(&'a dyn SecretsProvider),
+    /// They stay encrypted: enough for whoever only looks at the rest or passes the whole on.
+    Sealed,
+}
+
+/// A stack's checkpoint.
+#[derive(Debug)]
+pub struct Checkpoint {
+    /// The stack's whole name, `organization/<project>/<stack>`.
+    pub stack: String,
+    /// Its state; `None` for a stack that was only created.
+    pub snapshot: Option<Snapshot>,
+}
+
+/// Reads a checkpoint as stores keep it. With `verify`, a snapshot that breaks the rules of integrity is refused.
+///
+/// # Errors
+/// [`ErrorKind::State`] when the text is malformed, of an unknown version or breaks the rules;
+/// [`ErrorKind::Secrets`] when a secret cannot be decrypted.
+pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: bool) -> Result<Checkpoint> {
+    let failed = |error: Error| Error::new(error.kind(), format!("failed to load checkpoint: {error}"));
+    let envelope: Envelope<'_> = parse(bytes)?;
+    let content = match envelope.version {
+        // Before there were versions, what is now inside the envelope was the whole file.
+        0 => std::str::from_utf8(bytes).map_err(|_| failed(malformed("it is not UTF-8")))?,
+        1..=NEWEST => {
+            envelope.check_features().map_err(failed)?;
+            envelope
+                .checkpoint
+                .ok_or_else(|| failed(malformed("it has no field 'checkpoint'")))?
+                .get()
+        }
+        version => {
+            return Err(failed(malformed(format!(
+                "unsupported checkpoint version {version}"
+            ))));
+        }
+    };
+    let inner: CheckpointJson<'_> = parse(content.as_bytes())?;
+    let snapshot = match inner.latest {
+        Some(latest) => Some(read_snapshot(latest.get().as_bytes(), secrets, verify).await?),
+        None => None,
+    };
+    Ok(Checkpoint {
+        stack: inner.stack.into_owned(),
+        snapshot,
+    })
+}
+
+/// Reads an untyped deployment, as export and import exchange it.
+///
+/// # Errors
+/// As [`read_checkpoint`].
+pub async fn read_deployment(bytes: &[u8], secrets: SecretsAccess<'_>, verify: bool) -> Result<Snapshot> {
+    let envelope: Envelope<'_> = parse(bytes)?;
+    match envelope.version {
+        0 => return Err(malformed("this stack's deployment version is too old")),
+        1..=NEWEST => envelope.check_features()?,
+        _ => return Err(malformed("this stack's deployment version is too new")),
+    }
+    let deployment = envelope
+        .deployment
+        .ok_or_else(|| malformed("the deployment has no field 'deployment'"))?;
+    read_snapshot(deployment.get().as_bytes(), secrets, verify).await
+}
+
+fn malformed(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::State, message)
+}
+
+/// Parses a text that may be borrowed from; values inside count their own nesting.
+pub(in crate::state) fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T> {
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    deserializer.disable_recursion_limit();
+    let read =
+        |error: serde_json::Error| malformed(format!("cannot read the state: {error}")).with_phase("load");
+    let document = T::deserialize(&mut deserializer).map_err(read)?;
+    deserializer.end().map_err(read)?;
+    Ok(document)
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(default)]
+    version: u64,
+    #[serde(default)]
+    features: Option<Vec<String>>,
+    #[serde(borrow)]
+    checkpoint: Option<&'a RawValue>,
+    #[serde(borrow)]
+    deployment: Option<&'a RawValue>,
+}
+
+impl Envelope<'_> {
+    /// Features mean something from version 4 on.
+    fn check_features(&self) -> Result<()> {
+        match &self.features {
+            Some(features) if self.version >= NEWEST => feature::check(features),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct CheckpointJson<'a> {
+    #[serde(borrow, default)]
+    stack: Cow<'a, str>,
+    #[serde(borrow)]
+    latest: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct DeploymentJson {
+    #[serde(default)]
+    manifest: ManifestJson,
+    secrets_providers: Option<SecretsJson>,
+    resources: Option<Vec<StateJson>>,
+    pending_operations: Option<Vec<PendingJson>>,
+    metadata: Option<serde_json::Map<String, Value>>,
+    #[serde(flatten)]
+    extra: BTreeMap<String, Value>,
+}
+
+#[derive(Default, Deserialize)]
+struct ManifestJson {
+    time: Option<Time>,
+    #[serde(default)]
+    magic: String,
+    #[serde(default)]
+    version: String,
+    plugins: Option<Vec<Value>>,
+}
+
+#[derive(Deserialize)]
+struct PendingJson {
+    resource: StateJson,
+    #[serde(rename = "type")]
+    kind: PendingOperationKind,
+}
+
+async fn read_snapshot(text: &[u8], access: SecretsAccess<'_>, verify: bool) -> Result<Snapshot> {
+    let deployment: DeploymentJson = parse(text)?;
+    let refuse = |error: Error| {
+        let message = format!("snapshot integrity failure; refusing to use it: {error}");
+        error
+            .urn()
+            .cloned()
+            .into_iter()
+            .fold(Error::new(ErrorKind::State, message), Error::with_urn)
+    };
+    let manifest = deployment.manifest;
+    if verify && manifest.magic != magic(&manifest.version) {
+        return Err(refuse(malformed(
+            "magic cookie mismatch; possible tampering/corruption detected",
+        )));
+    }
+    let mut records: Vec<ResourceState> = deployment
+        .resources
+        .unwrap_or_default()
+        .into_iter()
+        .map(|record| record.0)
+        .collect();
+    let pending = deployment.pending_operations.unwrap_or_default();
+    let (kinds, pending): (Vec<_>, Vec<_>) = pending
+        .into_iter()
+        .map(|pending| (pending.kind, pending.resource.0))
+        .unzip();
+    let count = records.len();
+    records.extend(pending);
+    records.iter().try_for_each(check_record)?;
+    let secrets = open_secrets(&mut records, deployment.secrets_providers, access).await?;
+    let mut records = records.into_iter().map(Arc::new);
+    let snapshot = Snapshot {
+        manifest: Manifest {
+            time: manifest
+                .time
+                .map(|time| time.0)
+                .filter(|time| time.as_second() > ZERO_TIME),
+            version: manifest.version,
+            plugins: manifest.plugins.unwrap_or_default(),
+        },
+        secrets,
+        resources: records.by_ref().take(count).collect(),
+        pending_operations: records
+            .zip(kinds)
+            .map(|(resource, kind)| PendingOperation { resource, kind })
+            .collect(),
+        metadata: deployment.metadata.unwrap_or_default(),
+        extra: deployment.extra,
+    };
+    if verify {
+        integrity::verify(&snapshot).map_err(refuse)?;
+    }
+    Ok(snapshot)
+}
+
+/// The first second of the year 1, with which the format says that there is no time.
+const ZERO_TIME: i64 = -62_135_596_800;
+
+/// Checks what the format counts as malformed, not as broken integrity.
+pub(in crate::state) fn check_record(record: &ResourceState) -> Result<()> {
+    let urn = &record.urn;
+    let message = if record.resource_type.is_empty() {
+        format!("resource '{urn}' missing required 'type' field")
+    } else if !record.custom && !record.id.is_empty() {
+        format!("resource '{urn}' has 'custom' false but non-empty ID")
+    } else {
+        return Ok(());
+    };
+    Err(malformed(message).with_urn(urn.clone()))
+}
+
+async fn open_secrets(
+    records: &mut [ResourceState],
+    named: Option<SecretsJson>,
+    access: SecretsAccess<'_>,
+) -> Result<Option<Arc<dyn SecretsManager>>> {
+    let manager = match (named, access) {
+        (None, _) => None,
+        (Some(named), SecretsAccess::Open(provider)) => {
+            Some(open_or_lock(provider, &named.kind, named.state.as_ref()).await)
+        }
+        (Some(named), SecretsAccess::Sealed) => {
+            let error = Error::new(ErrorKind::Secrets, "the state was read without its secrets");
+            Some(Arc::new(LockedSecrets::new(&named.kind, named.state, error)) as Arc<dyn SecretsManager>)
+        }
+    };
+    if matches!(access, SecretsAccess::Open(_)) {
+        decrypt(records, manager.as_deref()).await?;
+    }
+    Ok(manager)
+}
+
+/// Decrypts, in one batch, all sealed secrets of `records`.
+pub(in crate::state) async fn decrypt(
+    records: &mut [ResourceState],
+    manager: Option<&dyn SecretsManager>,
+) -> Result<()> {
+    let mut sealed = SealedSecrets::new();
+    let mut holders = Vec::new();
+    for (index, record) in records.iter().enumerate() {
+        let in_inputs = sealed.collect(&record.inputs);
+        let in_outputs = sealed.collect(&record.outputs);
+        let in_trigger = record
+            .replacement_trigger
+            .as_ref()
+            .is_some_and(|trigger| sealed.collect_value(trigger));
+        if in_inputs | in_outputs | in_trigger {
+            holders.push(index);
+        }
+    }
+    let Some(first) = holders.first() else {
+        return Ok(());
+    };
+    let Some(manager) = manager else {
+        let urn = records[*first].urn.clone();
+        let message =
+            format!("resource {urn} has an encrypted value, but the state names no secrets manager");
+        return Err(Error::new(ErrorKind::Secrets, message).with_urn(urn));
+    };
+    let plaintexts = manager.decrypt(sealed.ciphertexts()).await?;
+    let opened = sealed.open(&plaintexts, &manager.identity())?;
+    for index in holders {
+        let record = &mut records[index];
+        opened.fill(&mut record.inputs);
+        opened.fill(&mut record.outputs);
+        record
+            .replacement_trigger
+            .iter_mut()
+            .for_each(|trigger| opened.fill_value(trigger));
+    }
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! One record as JSON: fields in the format's order, empty ones left out.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap};
+use smol_str::SmolStr;
+
+use crate::{
+    property::json::{MapJson, SecretForm, StateMap, StateValue, ValueJson},
+    resource::{CustomTimeouts, HookBindings, PropertyDependencies, ResourceState},
+    runtime::Timestamp,
+    token::{ResourceId, TypeToken},
+    urn::Urn,
+};
+
+/// A record that writes itself as JSON; how secrets stand in it is the form's matter.
+#[derive(Clone, Copy)]
+pub struct RecordJson<'a> {
+    state: &'a ResourceState,
+    form: SecretForm<'a>,
+}
+
+impl<'a> RecordJson<'a> {
+    /// Gives `state` the form in which its secrets are to be written.
+    #[must_use]
+    pub const fn new(state: &'a ResourceState, form: SecretForm<'a>) -> Self {
+        Self { state, form }
+    }
+}
+
+/// Writes the fields of a record one by one, without those that are empty.
+struct Fields<M>(M);
+
+impl<M: SerializeMap> Fields<M> {
+    fn put(&mut self, name: &'static str, value: &(impl Serialize + ?Sized)) -> Result<(), M::Error> {
+        self.0.serialize_entry(name, value)
+    }
+
+    fn flag(&mut self, name: &'static str, value: bool) -> Result<(), M::Error> {
+        if value { self.put(name, &true) } else { Ok(()) }
+    }
+
+    fn text(&mut self, name: &'static str, value: &str) -> Result<(), M::Error> {
+        if value.is_empty() {
+            Ok(())
+        } else {
+            self.put(name, value)
+        }
+    }
+
+    fn list<T: Serialize>(&mut self, name: &'static str, value: &[T]) -> Result<(), M::Error> {
+        if value.is_empty() {
+            Ok(())
+        } else {
+            self.put(name, value)
+        }
+    }
+
+    fn option<T: Serialize>(&mut self, name: &'static str, value: Option<&T>) -> Result<(), M::Error> {
+        value.map_or(Ok(()), |value| self.put(name, value))
+    }
+
+    fn map<K: Serialize, V: Serialize>(
+        &mut self,
+        name: &'static str,
+        value: &BTreeMap<K, V>,
+    ) -> Result<(), M::Error> {
+        if value.is_empty() {
+            Ok(())
+        } else {
+            self.put(name, value)
+        }
+    }
+
+    fn time(&mut self, name: &'static str, value: Option<Timestamp>) -> Result<(), M::Error> {
+        value.map_or(Ok(()), |value| self.put(name, &Time(value)))
+    }
+}
+
+/// A time in RFC 3339 with as many digits of the second as it has, in UTC.
+pub(super) struct Time(pub(super) Timestamp);
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A frame of a stack trace; one that is not known is an empty object.
+#[derive(Serialize, Deserialize)]
+struct Frame {
+    #[serde(rename = "sourcePosition", default, skip_serializing_if = "Option::is_none")]
+    source_position: Option<SmolStr>,
+}
+
+impl Serialize for RecordJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let state = self.state;
+        let mut fields = Fields(serializer.serialize_map(None)?);
+        fields.put("urn", &state.urn)?;
+        fields.put("custom", &state.custom)?;
+        fields.flag("delete", state.delete)?;
+        fields.text("id", state.id.as_str())?;
+        fields.put("type", &state.resource_type)?;
+        for (name, map) in [("inputs", &state.inputs), ("outputs", &state.outputs)] {
+            if !map.is_empty() {
+                fields.put(name, &MapJson::new(map, self.form))?;
+            }
+        }
+        fields.option("parent", state.parent.as_ref())?;
+        fields.flag("protect", state.protect)?;
+        fields.flag("taint", state.taint)?;
+        fields.flag("external", state.external)?;
+        fields.list("dependencies", &state.dependencies)?;
+        fields.list("initErrors", &state.init_errors)?;
+        fields.text("provider", &state.provider)?;
+        fields.map("propertyDependencies", &state.property_dependencies)?;
+        fields.flag("pendingReplacement", state.pending_replacement)?;
+        fields.list("additionalSecretOutputs", &state.additional_secret_outputs)?;
+        fields.list("aliases", &state.aliases)?;
+        if !state.custom_timeouts.is_empty() {
+            fields.put("customTimeouts", &state.custom_timeouts)?;
+        }
+        fields.text("importID", state.import_id.as_str())?;
+        fields.flag("retainOnDelete", state.retain_on_delete)?;
+        fields.option("deletedWith", state.deleted_with.as_ref())?;
+        fields.list("replaceWith", &state.replace_with)?;
+        fields.time("created", state.created)?;
+        fields.time("modified", state.modified)?;
+        fields.option("sourcePosition", state.source_position.as_ref())?;
+        let frames = state.stack_trace.iter().cloned();
+        let frames: Vec<_> = frames.map(|source_position| Frame { source_position }).collect();
+        fields.list("stackTrace", &frames)?;
+        fields.list("ignoreChanges", &state.ignore_changes)?;
+        fields.list("hideDiff", &state.hide_diffs)?;
+        fields.list("replaceOnChanges", &state.replace_on_changes)?;
+        if let Some(trigger) = state
+            .replacement_trigger
+            .as_ref()
+            .filter(|trigger| !trigger.is_null())
+        {
+            fields.put("replacementTrigger", &ValueJson::new(trigger, self.form))?;
+        }
+        fields.flag("refreshBeforeUpdate", state.refresh_before_update)?;
+        fields.option("viewOf", state.view_of.as_ref())?;
+        fields.map("resourceHooks", &state.resource_hooks)?;
+        fields.text("extensionRef", &state.extension_ref)?;
+        fields.text("snippetID", &state.snippet_id)?;
+        fields.0.end()
+    }
+}
+
+/// A record read from JSON. Encrypted secrets in it are sealed until they are opened
+/// (see [`crate::property::json::SealedSecrets`]).
+#[derive(Clone, Debug)]
+pub struct StateJson(pub ResourceState);
+
+impl<'de> Deserialize<'de> for StateJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = RecordFields::deserialize(deserializer)?;
+        let urn = if fields.urn.is_empty() {
+            return Err(serde::de::Error::custom("resource missing required 'urn' field"));
+        } else {
+            Urn::parse(&fields.urn).map_err(serde::de::Error::custom)?
+        };
+        Ok(Self(fields.into_state(urn)))
+    }
+}
+
+fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A URN that may be missing, null or empty.
+fn maybe_urn<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Urn>, D::Error> {
+    match <Option<std::borrow::Cow<'de, str>>>::deserialize(deserializer)? {
+        Some(text) if !text.is_empty() => Urn::parse(&text).map(Some).map_err(serde::de::Error::custom),
+        _ => Ok(None),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RecordFields<'a> {
+    #[serde(borrow, default)]
+    urn: std::borrow::Cow<'a, str>,
+    #[serde(default)]
+    custom: bool,
+    #[serde(default)]
+    delete: bool,
+    #[serde(default)]
+    id: ResourceId,
+    #[serde(rename = "type", default)]
+    resource_type: TypeToken,
+    #[serde(default, deserialize_with = "or_default")]
+    inputs: StateMap,
+    #[serde(default, deserialize_with = "or_default")]
+    outputs: StateMap,
+    #[serde(default, deserialize_with = "maybe_urn")]
+    parent: Option<Urn>,
+    #[serde(default)]
+    protect: bool,
+    #[serde(default)]
+    taint: bool,
+    #[serde(default)]
+    external: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    dependencies: Vec<Urn>,
+    #[serde(default, deserialize_with = "or_default")]
+    init_errors: Vec<String>,
+    #[serde(default)]
+    provider: SmolStr,
+    #[serde(default, deserialize_with = "or_default")]
+    property_dependencies: BTreeMap<SmolStr, Option<Vec<Urn>>>,
+    #[serde(default)]
+    pending_replacement: bool,
+    #[serde(default, deserialize_with = "or_default")]
+    additional_secret_outputs: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    aliases: Vec<Urn>,
+    #[serde(default, deserialize_with = "or_default")]
+    custom_timeouts: CustomTimeouts,
+    #[serde(rename = "importID", default)]
+    import_id: ResourceId,
+    #[serde(default)]
+    retain_on_delete: bool,
+    #[serde(default, deserialize_with = "maybe_urn")]
+    deleted_with: Option<Urn>,
+    #[serde(default, deserialize_with = "or_default")]
+    replace_with: Vec<Urn>,
+    created: Option<Time>,
+    modified: Option<Time>,
+    source_position: Option<SmolStr>,
+    #[serde(default, deserialize_with = "or_default")]
+    stack_trace: Vec<Frame>,
+    #[serde(default, deserialize_with = "or_default")]
+    ignore_changes: Vec<String>,
+    #[serde(rename = "hideDiff", default, deserialize_with = "or_default")]
+    hide_diffs: Vec<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    replace_on_changes: Vec<String>,
+    replacement_trigger: Option<StateValue>,
+    #[serde(default)]
+    refresh_before_update: bool,
+    #[serde(default, deserialize_with = "maybe_urn")]
+    view_of: Option<Urn>,
+    #[serde(default, deserialize_with = "or_default")]
+    resource_hooks: HookBindings,
+    #[serde(default)]
+    extension_ref: SmolStr,
+    #[serde(rename = "snippetID", default)]
+    snippet_id: SmolStr,
+}
+
+impl RecordFields<'_> {
+    fn into_state(self, urn: Urn) -> ResourceState {
+        let property_dependencies = self.property_dependencies.into_iter();
+        let property_dependencies: PropertyDependencies = property_dependencies
+            .map(|(name, urns)| (name, urns.unwrap_or_default()))
+            .collect();
+        ResourceState {
+            urn,
+            custom: self.custom,
+            delete: self.delete,
+            id: self.id,
+            resource_type: self.resource_type,
+            inputs: self.inputs.0,
+            outputs: self.outputs.0,
+            parent: self.parent,
+            protect: self.protect,
+            taint: self.taint,
+            external: self.external,
+            dependencies: self.dependencies,
+            init_errors: self.init_errors,
+            provider: self.provider,
+            property_dependencies,
+            pending_replacement: self.pending_replacement,
+            additional_secret_outputs: self.additional_secret_outputs,
+            aliases: self.aliases,
+            custom_timeouts: self.custom_timeouts,
+            import_id: self.import_id,
+            retain_on_delete: self.retain_on_delete,
+            deleted_with: self.deleted_with,
+            replace_with: self.replace_with,
+            created: self.created.map(|time| time.0),
+            modified: self.modified.map(|time| time.0),
+            source_position: self.source_position,
+            stack_trace: self
+                .stack_trace
+                .into_iter()
+                .map(|frame| frame.source_position)
+                .collect(),
+            ignore_changes: self.ignore_changes,
+            hide_diffs: self.hide_diffs,
+            replace_on_changes: self.replace_on_changes,
+            replacement_trigger: self.replacement_trigger.map(|trigger| trigger.0),
+            refresh_before_update: self.refresh_before_update,
+            view_of: self.view_of,
+            resource_hooks: self.resource_hooks,
+            extension_ref: self.extension_ref,
+            snippet_id: self.snippet_id,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Tests of versions, features and refusals; whole states of the reference engine are read in the crate's tests.
+
+use super::*;
+use crate::{error::ErrorKind, secrets::Base64Provider};
+
+const URN: &str = "urn:pulumi:dev::shop::shop:index:Box::box";
+
+async fn deployment(text: &str) -> crate::Result<crate::state::Snapshot> {
+    read_deployment(text.as_bytes(), SecretsAccess::Open(&Base64Provider), true).await
+}
+
+async fn checkpoint_error(text: &str) -> String {
+    let read = read_checkpoint(text.as_bytes(), SecretsAccess::Open(&Base64Provider), true).await;
+    let error = read.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State);
+    error.message().to_owned()
+}
+
+fn with_record(fields: &str) -> String {
+    format!(
+        r#"{{"version":3,"deployment":{{"manifest":{{"time":"2026-11-21T03:34:05.5Z","magic":"","version":""}},"resources":[{{"urn":"{URN}",{fields}}}],"metadata":{{}}}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn versions_and_features_that_are_not_known_are_refused_in_the_format_s_words() {
+    let too_new = deployment(r#"{"version":5,"deployment":{}}"#).await.unwrap_err();
+    assert_eq!(too_new.message(), "this stack's deployment version is too new");
+    let too_old = deployment(r#"{"deployment":{}}"#).await.unwrap_err();
+    assert_eq!(too_old.message(), "this stack's deployment version is too old");
+    assert_eq!(
+        checkpoint_error(r#"{"version":9,"checkpoint":{}}"#).await,
+        "failed to load checkpoint: unsupported checkpoint version 9"
+    );
+    assert_eq!(
+        checkpoint_error(r#"{"version":4,"features":["b","views","a"],"checkpoint":{}}"#).await,
+        "failed to load checkpoint: this stack's deployment needs support for the following features: b, a"
+    );
+    assert!(
+        deployment(r#"{"version":3,"features":["b"],"deployment":{}}"#)
+            .await
+            .is_ok()
+    );
+}
+
+#[tokio::test]
+async fn checkpoints_from_before_there_were_versions_are_read() {
+    let old = format!(
+        r#"{{"stack":"dev","latest":{{"manifest":{{}},"resources":[{{"urn":"{URN}","custom":false,"type":"shop:index:Box"}}]}}}}"#
+    );
+    let read = read_checkpoint(old.as_bytes(), SecretsAccess::Sealed, true)
+        .await
+        .unwrap();
+    assert_eq!(
+        (read.stack.as_str(), read.snapshot.unwrap().resources.len()),
+        ("dev", 1)
+    );
+}
+
+#[tokio::test]
+async fn a_feature_raises_the_version_and_its_last_user_takes_it_down_again() {
+    let text = with_record(
+        r#""custom":false,"type":"shop:index:Box","taint":true,"resourceHooks":{"BeforeCreate":["h"]}"#,
+    );
+    let mut snapshot = deployment(&text).await.unwrap();
+    let written = write_deployment(&snapshot, SecretsShown::Encrypted, Layout::Compact)
+        .await
+        .unwrap();
+    let expected = text.replace(r#""version":3"#, r#""version":4,"features":["hooks","taint"]"#);
+    assert_eq!(String::from_utf8(written).unwrap(), expected);
+    let record = std::sync::Arc::make_mut(&mut snapshot.resources[0]);
+    record.taint = false;
+    record.resource_hooks.clear();
+    let written = write_deployment(&snapshot, SecretsShown::Encrypted, Layout::Compact)
+        .await
+        .unwrap();
+    assert!(written.starts_with(br#"{"version":3,"deployment""#));
+}
+
+#[tokio::test]
+async fn a_component_with_an_id_an_unknown_signature_and_a_wrong_magic_are_refused() {
+    let text = with_record(r#""custom":false,"id":"x","type":"shop:index:Box""#);
+    let error = deployment(&text).await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        format!("resource '{URN}' has 'custom' false but non-empty ID")
+    );
+    let text = with_record(
+        r#""custom":false,"type":"shop:index:Box","outputs":{"a":{"4dabf18193072939515e22adb298388d":"what"}}"#,
+    );
+    let error = deployment(&text).await.unwrap_err();
+    assert!(
+        error
+            .message()
+            .contains("unrecognized signature 'what' in property map"),
+        "{error}"
+    );
+    let text = with_record(r#""custom":false,"type":"shop:index:Box""#)
+        .replace(r#""version":"""#, r#""version":"v1""#);
+    let error = deployment(&text).await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        "snapshot integrity failure; refusing to use it: magic cookie mismatch; possible tampering/corruption detected"
+    );
+}
+
+#[tokio::test]
+async fn a_secret_without_a_manager_is_an_error_that_names_the_resource() {
+    let text = with_record(
+        r#""custom":false,"type":"shop:index:Box","outputs":{"a":{"4dabf18193072939515e22adb298388d":"1b47061264138c4ac30d75fd1eb44270","ciphertext":"c2VjcmV0"}}"#,
+    );
+    let error = deployment(&text).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.urn().map(crate::urn::Urn::as_str)),
+        (ErrorKind::Secrets, Some(URN))
+    );
+}
+
+#[tokio::test]
+async fn parts_of_the_format_that_are_not_interpreted_are_kept() {
+    let text = with_record(r#""custom":false,"type":"shop:index:Box""#).replace(
+        r#""metadata":{}"#,
+        r#""metadata":{"integrity_error":{"error":"e"}},"extensions":{"r":{"name":"n"}},"future":[1]"#,
+    );
+    let snapshot = deployment(&text).await.unwrap();
+    let written = write_deployment(&snapshot, SecretsShown::Encrypted, Layout::Compact)
+        .await
+        .unwrap();
+    assert_eq!(String::from_utf8(written).unwrap(), text);
+}

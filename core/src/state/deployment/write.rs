@@ -1,0 +1,269 @@
+//! Writing snapshots: secrets are encrypted in one batch, then the records stream into one buffer.
+
+use std::collections::BTreeSet;
+
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use serde_json::Value;
+
+use super::{RecordJson, feature, magic, record::Time};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    property::json::{self, Ciphertexts, SecretCollector, SecretForm},
+    resource::{PendingOperation, ResourceState},
+    secrets::SecretsManager,
+    state::{Manifest, Snapshot},
+};
+
+/// How the secrets of a written snapshot stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SecretsShown {
+    /// Encrypted by the snapshot's manager; what it encrypted before is not encrypted again.
+    #[default]
+    Encrypted,
+    /// In the clear: an export that shows secrets.
+    Plaintext,
+    /// As they were read by a reader without the key (see [`super::SecretsAccess::Sealed`]).
+    Sealed,
+}
+
+/// How a written document is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// On one line, as stores keep it.
+    #[default]
+    Compact,
+    /// Indented by four spaces and with a newline at the end, as exports for people have it.
+    Pretty,
+}
+
+/// Writes a checkpoint: `{"version", "features"?, "checkpoint": {"stack", "latest"}}`.
+///
+/// `stack` is `organization/<project>/<stack>`.
+///
+/// # Errors
+/// [`ErrorKind::Secrets`] when a secret cannot be encrypted, or there is no manager for it.
+pub async fn write_checkpoint(stack: &str, snapshot: &Snapshot, secrets: SecretsShown) -> Result<Vec<u8>> {
+    write(snapshot, secrets, Layout::Compact, Some(stack)).await
+}
+
+/// Writes an untyped deployment, as export and import exchange it: `{"version", "features"?, "deployment"}`.
+///
+/// # Errors
+/// As [`write_checkpoint`].
+pub async fn write_deployment(snapshot: &Snapshot, secrets: SecretsShown, layout: Layout) -> Result<Vec<u8>> {
+    write(snapshot, secrets, layout, None).await
+}
+
+async fn write(
+    snapshot: &Snapshot,
+    secrets: SecretsShown,
+    layout: Layout,
+    stack: Option<&str>,
+) -> Result<Vec<u8>> {
+    let pending = snapshot
+        .pending_operations
+        .iter()
+        .map(|pending| &pending.resource);
+    let records = snapshot.resources.iter().chain(pending).map(|record| &**record);
+    let ciphertexts = match secrets {
+        SecretsShown::Encrypted => encrypt(records, snapshot.secrets.as_deref()).await?,
+        SecretsShown::Plaintext | SecretsShown::Sealed => Ciphertexts::sealed(),
+    };
+    let form = match secrets {
+        SecretsShown::Plaintext => SecretForm::Plaintext,
+        _ => SecretForm::Encrypted(&ciphertexts),
+    };
+    let envelope = Envelope {
+        stack,
+        features: feature::features(snapshot),
+        deployment: Deployment { snapshot, form },
+    };
+    match layout {
+        Layout::Compact => json::to_vec(&envelope),
+        Layout::Pretty => {
+            let mut text = json::to_vec_pretty(&envelope, "    ")?;
+            text.push(b'\n');
+            Ok(text)
+        }
+    }
+}
+
+/// Encrypts, in one batch, all secrets of `records` that have no ciphertext of `manager` yet.
+pub(in crate::state) async fn encrypt<'a>(
+    records: impl Iterator<Item = &'a ResourceState>,
+    manager: Option<&dyn SecretsManager>,
+) -> Result<Ciphertexts> {
+    let Some(manager) = manager else {
+        return refuse_secrets(records);
+    };
+    let mut collector = SecretCollector::new(manager.identity());
+    for record in records {
+        collector.collect(&record.inputs);
+        collector.collect(&record.outputs);
+        record
+            .replacement_trigger
+            .iter()
+            .for_each(|trigger| collector.collect_value(trigger));
+    }
+    let ciphertexts = match collector.is_empty() {
+        true => Vec::new(),
+        false => manager.encrypt(collector.plaintexts()?).await?,
+    };
+    collector.finish(ciphertexts)
+}
+
+fn refuse_secrets<'a>(mut records: impl Iterator<Item = &'a ResourceState>) -> Result<Ciphertexts> {
+    let with_secret = records.find(|record| {
+        record.inputs.contains_secrets()
+            || record.outputs.contains_secrets()
+            || record
+                .replacement_trigger
+                .as_ref()
+                .is_some_and(crate::property::PropertyValue::contains_secrets)
+    });
+    match with_secret {
+        None => Ok(Ciphertexts::remembered("none".into())),
+        Some(record) => {
+            let urn = record.urn.clone();
+            let message = format!("resource {urn} has a secret value, but the stack has no secrets manager");
+            Err(Error::new(ErrorKind::Secrets, message).with_urn(urn))
+        }
+    }
+}
+
+struct Envelope<'a> {
+    stack: Option<&'a str>,
+    features: BTreeSet<&'static str>,
+    deployment: Deployment<'a>,
+}
+
+impl Serialize for Envelope<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("version", if self.features.is_empty() { &3 } else { &4 })?;
+        if !self.features.is_empty() {
+            fields.serialize_entry("features", &self.features)?;
+        }
+        match self.stack {
+            None => fields.serialize_entry("deployment", &self.deployment)?,
+            Some(stack) => fields.serialize_entry(
+                "checkpoint",
+                &StackDeployment {
+                    stack,
+                    latest: &self.deployment,
+                },
+            )?,
+        }
+        fields.end()
+    }
+}
+
+#[derive(Serialize)]
+struct StackDeployment<'a> {
+    stack: &'a str,
+    latest: &'a Deployment<'a>,
+}
+
+struct Deployment<'a> {
+    snapshot: &'a Snapshot,
+    form: SecretForm<'a>,
+}
+
+impl Serialize for Deployment<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { snapshot, form } = *self;
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("manifest", &ManifestJson(&snapshot.manifest))?;
+        if let Some(manager) = &snapshot.secrets {
+            let provider = SecretsJson {
+                kind: manager.kind(),
+                state: manager.state(),
+            };
+            fields.serialize_entry("secrets_providers", &provider)?;
+        }
+        if !snapshot.resources.is_empty() {
+            let records = Each(|| {
+                snapshot
+                    .resources
+                    .iter()
+                    .map(|record| RecordJson::new(record, form))
+            });
+            fields.serialize_entry("resources", &records)?;
+        }
+        if !snapshot.pending_operations.is_empty() {
+            let pending = Each(|| {
+                snapshot
+                    .pending_operations
+                    .iter()
+                    .map(|pending| PendingJson { pending, form })
+            });
+            fields.serialize_entry("pending_operations", &pending)?;
+        }
+        fields.serialize_entry("metadata", &snapshot.metadata)?;
+        // The two that the format has come first; anything newer follows.
+        let known = ["snippets", "extensions"];
+        for name in known {
+            if let Some(value) = snapshot.extra.get(name) {
+                fields.serialize_entry(name, value)?;
+            }
+        }
+        for (name, value) in snapshot
+            .extra
+            .iter()
+            .filter(|(name, _)| !known.contains(&name.as_str()))
+        {
+            fields.serialize_entry(name, value)?;
+        }
+        fields.end()
+    }
+}
+
+/// A list that is written element by element.
+struct Each<F>(F);
+
+impl<I: Iterator<Item: Serialize>, F: Fn() -> I> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+struct ManifestJson<'a>(&'a Manifest);
+
+impl Serialize for ManifestJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        match self.0.time {
+            Some(time) => fields.serialize_entry("time", &Time(time))?,
+            None => fields.serialize_entry("time", "0001-01-01T00:00:00Z")?,
+        }
+        fields.serialize_entry("magic", &magic(&self.0.version))?;
+        fields.serialize_entry("version", &self.0.version)?;
+        if !self.0.plugins.is_empty() {
+            fields.serialize_entry("plugins", &self.0.plugins)?;
+        }
+        fields.end()
+    }
+}
+
+/// A secrets manager as deployments name it; journals have it in their headers, too.
+#[derive(Serialize, serde::Deserialize, Clone, Debug, PartialEq)]
+pub(in crate::state) struct SecretsJson<K = String> {
+    #[serde(rename = "type")]
+    pub(in crate::state) kind: K,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(in crate::state) state: Option<Value>,
+}
+
+struct PendingJson<'a> {
+    pending: &'a PendingOperation,
+    form: SecretForm<'a>,
+}
+
+impl Serialize for PendingJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(Some(2))?;
+        fields.serialize_entry("resource", &RecordJson::new(&self.pending.resource, self.form))?;
+        fields.serialize_entry("type", &self.pending.kind)?;
+        fields.end()
+    }
+}

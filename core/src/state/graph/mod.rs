@@ -1,0 +1,405 @@
+//! The dependency graph of a list of records: who needs whom, in which order things can be deleted, and sorting.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    resource::ResourceState,
+    urn::Urn,
+};
+
+/// Why one record needs another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EdgeKind {
+    /// A dependency, of the whole or of a property, or `deletedWith`, or `replaceWith`.
+    Dependency,
+    /// The other is its provider.
+    Provider,
+    /// The other is its parent.
+    Parent,
+}
+
+/// Which records need which, by their positions in the list. Edges go to earlier records only, so there is no cycle.
+///
+/// A URN that several records have (old copies wait for their deletion) stands for all of them that come earlier.
+#[derive(Debug)]
+pub struct DependencyGraph {
+    dependencies: Edges,
+    dependents: Edges,
+    /// Positions of all descendants of each component that some record depends on, in order.
+    descendants: FxHashMap<u32, Vec<u32>>,
+}
+
+/// Adjacency lists behind each other in one allocation.
+#[derive(Debug, Default)]
+struct Edges {
+    starts: Vec<u32>,
+    targets: Vec<(u32, EdgeKind)>,
+}
+
+impl Edges {
+    fn of(&self, index: usize) -> &[(u32, EdgeKind)] {
+        &self.targets[self.starts[index] as usize..self.starts[index + 1] as usize]
+    }
+
+    fn reversed(&self) -> Self {
+        let count = self.starts.len().saturating_sub(1);
+        let mut starts = vec![0_u32; count + 1];
+        for (target, _) in &self.targets {
+            starts[*target as usize + 1] += 1;
+        }
+        for index in 0..count {
+            starts[index + 1] += starts[index];
+        }
+        let mut next = starts.clone();
+        let mut targets = vec![(0, EdgeKind::Dependency); self.targets.len()];
+        for (index, source) in (0..count).zip(0_u32..) {
+            for (target, kind) in self.of(index) {
+                let slot = &mut next[*target as usize];
+                targets[*slot as usize] = (source, *kind);
+                *slot += 1;
+            }
+        }
+        Self { starts, targets }
+    }
+}
+
+impl DependencyGraph {
+    /// Builds the graph of `records`, which may number up to 2³² − 1, with as many edges.
+    #[must_use]
+    pub fn new(records: &[Arc<ResourceState>]) -> Self {
+        let mut by_urn: FxHashMap<&Urn, Vec<u32>> = FxHashMap::default();
+        by_urn.reserve(records.len());
+        let mut dependencies = Edges {
+            starts: vec![0],
+            targets: Vec::new(),
+        };
+        let mut components = rustc_hash::FxHashSet::default();
+        let mut found = Vec::new();
+        for (record, index) in records.iter().zip(0_u32..) {
+            let mut add = |urn: &Urn, kind: EdgeKind| {
+                for target in by_urn.get(urn).into_iter().flatten() {
+                    found.push((*target, kind));
+                    if kind == EdgeKind::Dependency && !records[*target as usize].custom {
+                        components.insert(*target);
+                    }
+                }
+            };
+            for_each_reference(record, &mut add);
+            if let Some(provider) = record.provider_urn() {
+                add(&provider, EdgeKind::Provider);
+            }
+            found.sort_unstable_by_key(|(target, kind)| (*target, *kind as u8));
+            found.dedup();
+            dependencies.targets.append(&mut found);
+            dependencies
+                .starts
+                .push(u32::try_from(dependencies.targets.len()).unwrap_or(u32::MAX));
+            by_urn.entry(&record.urn).or_default().push(index);
+        }
+        let dependents = dependencies.reversed();
+        let mut graph = Self {
+            dependencies,
+            dependents,
+            descendants: FxHashMap::default(),
+        };
+        graph.descendants = components
+            .into_iter()
+            .map(|index| (index, graph.descendants_of(index)))
+            .collect();
+        graph
+    }
+
+    /// Returns the number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.dependencies.starts.len() - 1
+    }
+
+    /// Tells whether there are no records.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns what the record at `index` needs, in the order of positions; one pair for each reason.
+    pub fn dependencies(&self, index: usize) -> impl Iterator<Item = (usize, EdgeKind)> {
+        self.dependencies
+            .of(index)
+            .iter()
+            .map(|(target, kind)| (*target as usize, *kind))
+    }
+
+    /// Returns what needs the record at `index`, in the order of positions; one pair for each reason.
+    pub fn dependents(&self, index: usize) -> impl Iterator<Item = (usize, EdgeKind)> {
+        self.dependents
+            .of(index)
+            .iter()
+            .map(|(target, kind)| (*target as usize, *kind))
+    }
+
+    /// Returns all that needs one of `roots`, directly or not, without these, in the order of positions.
+    ///
+    /// With `children`, being a child counts as needing the parent.
+    #[must_use]
+    pub fn transitive_dependents(&self, roots: &[usize], children: bool) -> Vec<usize> {
+        self.reach(roots, &self.dependents, |kind| {
+            children || kind != EdgeKind::Parent
+        })
+    }
+
+    /// Returns all that one of `roots` needs, parents and providers included, without these, in the order of positions.
+    #[must_use]
+    pub fn transitive_dependencies(&self, roots: &[usize]) -> Vec<usize> {
+        self.reach(roots, &self.dependencies, |_| true)
+    }
+
+    fn reach(&self, roots: &[usize], edges: &Edges, follow: impl Fn(EdgeKind) -> bool) -> Vec<usize> {
+        let mut seen = vec![false; self.len()];
+        let mut stack = roots.to_vec();
+        for root in roots {
+            seen[*root] = true;
+        }
+        let mut reached = Vec::new();
+        while let Some(index) = stack.pop() {
+            for (target, kind) in edges.of(index) {
+                let target = *target as usize;
+                if follow(*kind) && !std::mem::replace(&mut seen[target], true) {
+                    reached.push(target);
+                    stack.push(target);
+                }
+            }
+        }
+        reached.sort_unstable();
+        reached
+    }
+
+    fn descendants_of(&self, component: u32) -> Vec<u32> {
+        let mut descendants = Vec::new();
+        let mut stack = vec![component];
+        while let Some(index) = stack.pop() {
+            for (target, kind) in self.dependents.of(index as usize) {
+                if *kind == EdgeKind::Parent {
+                    descendants.push(*target);
+                    stack.push(*target);
+                }
+            }
+        }
+        descendants.sort_unstable();
+        descendants.dedup();
+        descendants
+    }
+
+    /// Puts the records to be deleted into layers, in the order of execution: what needs others goes before these.
+    ///
+    /// Within a layer nothing needs anything else of it. Every record stands in the latest layer possible, as the
+    /// reference engine has it: what needs nothing comes last, with providers and the root stack. Only direct needs
+    /// count; depending on a component is depending on all inside it that stands before the dependent.
+    #[must_use]
+    pub fn antichains(&self, condemned: &[usize]) -> Vec<Vec<usize>> {
+        let condemned = self.sorted_set(condemned);
+        // The height is the number of layers below; edges go backwards, so one pass in order is enough.
+        let mut heights: Vec<u32> = vec![0; self.len()];
+        // For each component: how many of its descendants are in `highest`, and the running maximum of their heights.
+        let mut runs: FxHashMap<u32, DescendantRun> = FxHashMap::default();
+        let mut layers: Vec<Vec<usize>> = Vec::new();
+        for index in condemned.positions.iter().copied() {
+            let mut height = 0;
+            for (target, kind) in self.dependencies.of(index) {
+                if condemned.members[*target as usize] {
+                    height = height.max(heights[*target as usize] + 1);
+                }
+                if *kind == EdgeKind::Dependency
+                    && let Some(descendants) = self.descendants.get(target)
+                {
+                    let run = runs.entry(*target).or_default();
+                    height = height.max(run.advance(descendants, index, &condemned.members, &heights));
+                }
+            }
+            heights[index] = height;
+            if layers.len() <= height as usize {
+                layers.push(Vec::new());
+            }
+            layers[height as usize].push(index);
+        }
+        layers.reverse();
+        layers
+    }
+
+    /// Returns for each of `condemned`, at its place in that list, the others of the list that must be gone before it.
+    ///
+    /// Holds the same needs as [`Self::antichains`], without its barriers between layers.
+    #[must_use]
+    pub fn deletion_order(&self, condemned: &[usize]) -> Vec<Vec<usize>> {
+        let members = self.sorted_set(condemned).members;
+        let mut first: Vec<Vec<usize>> = vec![Vec::new(); condemned.len()];
+        let mut places = vec![usize::MAX; self.len()];
+        for (place, index) in condemned.iter().enumerate() {
+            places[*index] = place;
+        }
+        for index in condemned.iter().copied() {
+            let mut targets: Vec<u32> = Vec::new();
+            for (target, kind) in self.dependencies.of(index) {
+                targets.push(*target);
+                if *kind == EdgeKind::Dependency {
+                    let inside = self.descendants.get(target).into_iter().flatten();
+                    targets.extend(inside.take_while(|inside| (**inside as usize) < index));
+                }
+            }
+            targets.sort_unstable();
+            targets.dedup();
+            for target in targets {
+                if members[target as usize] {
+                    first[places[target as usize]].push(index);
+                }
+            }
+        }
+        first
+    }
+
+    fn sorted_set(&self, positions: &[usize]) -> PositionSet {
+        let mut members = vec![false; self.len()];
+        for index in positions {
+            members[*index] = true;
+        }
+        let positions = (0..self.len()).filter(|index| members[*index]).collect();
+        PositionSet { positions, members }
+    }
+}
+
+struct PositionSet {
+    positions: Vec<usize>,
+    members: Vec<bool>,
+}
+
+/// How far the descendants of a component have been looked at; dependents come in order, so no one is looked at twice.
+#[derive(Default)]
+struct DescendantRun {
+    next: usize,
+    height: u32,
+}
+
+impl DescendantRun {
+    fn advance(&mut self, descendants: &[u32], before: usize, members: &[bool], heights: &[u32]) -> u32 {
+        while let Some(inside) = descendants.get(self.next).map(|inside| *inside as usize)
+            && inside < before
+        {
+            if members[inside] {
+                self.height = self.height.max(heights[inside] + 1);
+            }
+            self.next += 1;
+        }
+        self.height
+    }
+}
+
+fn for_each_reference<'a>(record: &'a ResourceState, add: &mut impl FnMut(&'a Urn, EdgeKind)) {
+    record.parent.iter().for_each(|urn| add(urn, EdgeKind::Parent));
+    let dependencies = record.dependencies.iter();
+    let dependencies = dependencies.chain(record.property_dependencies.values().flatten());
+    let dependencies = dependencies
+        .chain(&record.deleted_with)
+        .chain(&record.replace_with);
+    dependencies.for_each(|urn| add(urn, EdgeKind::Dependency));
+}
+
+/// Returns the positions of `records` in an order in which each stands after all that it needs.
+///
+/// Stable: a list that is in order stays as it is. Of several records with one URN, one that is marked for deletion
+/// needs the marked ones, and the others need those in use; references to nothing are passed over.
+///
+/// # Errors
+/// [`ErrorKind::State`] when the needs form a cycle.
+pub fn stable_order(records: &[Arc<ResourceState>]) -> Result<Vec<usize>> {
+    let targets = Targets::of(records);
+    let mut order = Vec::with_capacity(records.len());
+    let mut marks = vec![Mark::Unseen; records.len()];
+    // Each level holds a record and what it still has to wait for; a stack of our own, as chains may be long.
+    let mut stack: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
+    for root in 0..records.len() {
+        if marks[root] != Mark::Unseen {
+            continue;
+        }
+        marks[root] = Mark::Open;
+        stack.push((root, targets.needs(records, root).into_iter()));
+        while let Some((index, needs)) = stack.last_mut() {
+            match needs.next().map(|need| (need, marks[need])) {
+                Some((need, Mark::Unseen)) => {
+                    marks[need] = Mark::Open;
+                    stack.push((need, targets.needs(records, need).into_iter()));
+                }
+                Some((need, Mark::Open)) => {
+                    let error = Error::new(ErrorKind::State, "snapshot has cyclic dependencies");
+                    return Err(error.with_urn(records[need].urn.clone()));
+                }
+                Some((_, Mark::Done)) => {}
+                None => {
+                    marks[*index] = Mark::Done;
+                    order.push(*index);
+                    stack.pop();
+                }
+            }
+        }
+    }
+    Ok(order)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Unseen,
+    Open,
+    Done,
+}
+
+/// Finds the record that a reference means.
+struct Targets<'a> {
+    by_urn: FxHashMap<&'a Urn, Vec<usize>>,
+    providers: FxHashMap<(&'a str, &'a str), usize>,
+}
+
+impl<'a> Targets<'a> {
+    fn of(records: &'a [Arc<ResourceState>]) -> Self {
+        let mut by_urn: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+        let mut providers = FxHashMap::default();
+        for (index, record) in records.iter().enumerate() {
+            by_urn.entry(&record.urn).or_default().push(index);
+            if record.is_provider() {
+                providers
+                    .entry((record.urn.as_str(), record.id.as_str()))
+                    .or_insert(index);
+            }
+        }
+        Self { by_urn, providers }
+    }
+
+    fn needs(&self, records: &[Arc<ResourceState>], index: usize) -> Vec<usize> {
+        let record = &records[index];
+        let mut needs = Vec::new();
+        needs.extend(
+            record
+                .provider
+                .rsplit_once("::")
+                .and_then(|reference| self.providers.get(&reference)),
+        );
+        for_each_reference(record, &mut |urn, _| needs.extend(self.find(records, index, urn)));
+        needs
+    }
+
+    fn find(&self, records: &[Arc<ResourceState>], from: usize, urn: &Urn) -> Option<usize> {
+        let candidates = self.by_urn.get(urn)?;
+        let wants_deleted = records[from].delete;
+        let others = || candidates.iter().copied().filter(|index| *index != from);
+        let same = || others().filter(|index| records[*index].delete == wants_deleted);
+        // The nearest one before it keeps the order as it is; otherwise the first one after it has to move.
+        let nearest = |index: &usize| *index < from;
+        same()
+            .rfind(nearest)
+            .or_else(|| same().next())
+            .or_else(|| others().next())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Tests of the graph: layers, orders and sorting.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn urn(name: &str) -> Urn {
+    Urn::new("dev", "shop", "", "pkg:index:Thing", name)
+}
+
+fn thing(name: &str) -> ResourceState {
+    let mut state = ResourceState::new(urn(name), "pkg:index:Thing".into(), true);
+    state.id = name.into();
+    state
+}
+
+fn records(states: Vec<ResourceState>) -> Vec<Arc<ResourceState>> {
+    states.into_iter().map(Arc::new).collect()
+}
+
+fn depending(name: &str, dependencies: &[&str]) -> ResourceState {
+    ResourceState {
+        dependencies: dependencies.iter().map(|name| urn(name)).collect(),
+        ..thing(name)
+    }
+}
+
+#[test]
+fn layers_run_from_the_dependents_down_and_put_what_needs_nothing_last() {
+    // The last record needs nothing: it still goes with the first, in the last layer.
+    let list = records(vec![
+        thing("a"),
+        depending("b", &["a"]),
+        depending("c", &["b"]),
+        thing("d"),
+    ]);
+    let graph = DependencyGraph::new(&list);
+    assert_eq!(graph.antichains(&[0, 1, 2, 3]), [vec![2], vec![1], vec![0, 3]]);
+    assert_eq!(
+        graph.deletion_order(&[0, 1, 2, 3]),
+        [vec![1], vec![2], vec![], vec![]]
+    );
+    // Only direct needs count: without the middle one nothing ties the others together.
+    assert_eq!(graph.antichains(&[0, 2]), [vec![0, 2]]);
+}
+
+#[test]
+fn depending_on_a_component_is_depending_on_what_is_inside_it_already() {
+    let mut component = ResourceState::new(urn("box"), "pkg:index:Thing".into(), false);
+    component.id = "".into();
+    let child = |name: &str| ResourceState {
+        parent: Some(urn("box")),
+        ..thing(name)
+    };
+    let list = records(vec![
+        component,
+        child("early"),
+        depending("user", &["box"]),
+        child("late"),
+    ]);
+    let graph = DependencyGraph::new(&list);
+    assert_eq!(graph.antichains(&[1, 2, 3]), [vec![2], vec![1, 3]]);
+    assert_eq!(graph.deletion_order(&[1, 2, 3]), [vec![2], vec![], vec![]]);
+    // Siblings do not wait for each other just because they share a parent.
+    assert_eq!(graph.antichains(&[1, 3]), [vec![1, 3]]);
+}
+
+#[test]
+fn dependents_follow_children_only_when_asked() {
+    let child = ResourceState {
+        parent: Some(urn("a")),
+        ..thing("child")
+    };
+    let list = records(vec![
+        thing("a"),
+        child,
+        depending("b", &["child"]),
+        depending("c", &["a"]),
+    ]);
+    let graph = DependencyGraph::new(&list);
+    assert_eq!(graph.transitive_dependents(&[0], false), [3]);
+    assert_eq!(graph.transitive_dependents(&[0], true), [1, 2, 3]);
+    assert_eq!(graph.transitive_dependencies(&[2]), [0, 1]);
+}
+
+#[test]
+fn a_cycle_cannot_be_sorted() {
+    let list = records(vec![depending("a", &["b"]), depending("b", &["a"])]);
+    assert_eq!(
+        stable_order(&list).unwrap_err().message(),
+        "snapshot has cyclic dependencies"
+    );
+}
+
+#[test]
+fn old_copies_sort_by_old_copies_and_live_records_by_live_ones() {
+    let old = |state: ResourceState| ResourceState {
+        delete: true,
+        ..state
+    };
+    let list = records(vec![
+        old(depending("b", &["a"])),
+        depending("b", &["a"]),
+        thing("a"),
+        old(thing("a")),
+    ]);
+    assert_eq!(stable_order(&list).unwrap(), [3, 0, 2, 1]);
+}
+
+/// Layers by the rule's own words: take all that needs nothing that remains, again and again, and turn the list round.
+fn layers_by_the_rule(
+    graph: &DependencyGraph,
+    list: &[Arc<ResourceState>],
+    condemned: &[usize],
+) -> Vec<Vec<usize>> {
+    let mut remaining = condemned.to_vec();
+    remaining.sort_unstable();
+    let mut layers = Vec::new();
+    while !remaining.is_empty() {
+        let needs = |index: usize| -> Vec<usize> {
+            let mut needs: Vec<_> = graph.dependencies(index).map(|(target, _)| target).collect();
+            for (target, kind) in graph.dependencies(index) {
+                if kind == EdgeKind::Dependency && !list[target].custom {
+                    needs.extend(inside(list, target).into_iter().filter(|inside| *inside < index));
+                }
+            }
+            needs
+        };
+        let layer: Vec<_> = remaining
+            .iter()
+            .copied()
+            .filter(|index| !needs(*index).iter().any(|need| remaining.contains(need)))
+            .collect();
+        remaining.retain(|index| !layer.contains(index));
+        layers.push(layer);
+    }
+    layers.reverse();
+    layers
+}
+
+fn inside(list: &[Arc<ResourceState>], component: usize) -> Vec<usize> {
+    let mut inside = vec![component];
+    for index in component + 1..list.len() {
+        let parent = list[index].parent.as_ref();
+        if inside.iter().any(|ancestor| Some(&list[*ancestor].urn) == parent) {
+            inside.push(index);
+        }
+    }
+    inside.remove(0);
+    inside
+}
+
+fn any_records() -> impl Strategy<Value = Vec<Arc<ResourceState>>> {
+    let one = (
+        any::<bool>(),
+        any::<prop::sample::Index>(),
+        any::<bool>(),
+        prop::collection::vec(any::<prop::sample::Index>(), 0..3),
+    );
+    prop::collection::vec(one, 1..14).prop_map(|choices| {
+        let mut list: Vec<ResourceState> = Vec::new();
+        for (number, (custom, parent, has_parent, needs)) in choices.into_iter().enumerate() {
+            let mut state = thing(&format!("r{number}"));
+            if !custom {
+                state.custom = false;
+                state.id = "".into();
+            }
+            if !list.is_empty() {
+                let needs = needs.iter().map(|need| need.get(&list).urn.clone());
+                state.dependencies = needs.collect();
+                state.parent = Some(parent.get(&list))
+                    .filter(|parent| has_parent && !parent.custom)
+                    .map(|parent| parent.urn.clone());
+            }
+            list.push(state);
+        }
+        records(list)
+    })
+}
+
+proptest! {
+    #[test]
+    fn layers_are_those_of_the_rule_and_the_free_order_agrees(list in any_records(), chosen in any::<u16>()) {
+        let condemned: Vec<_> = (0..list.len()).filter(|index| chosen & (1 << index) != 0).collect();
+        let graph = DependencyGraph::new(&list);
+        let layers = graph.antichains(&condemned);
+        prop_assert_eq!(&layers, &layers_by_the_rule(&graph, &list, &condemned));
+        let layer_of = |index: usize| layers.iter().position(|layer| layer.contains(&index)).unwrap();
+        for (place, first) in graph.deletion_order(&condemned).iter().enumerate() {
+            for other in first {
+                prop_assert!(layer_of(*other) < layer_of(condemned[place]));
+            }
+        }
+    }
+
+    #[test]
+    fn sorting_leaves_an_order_alone_and_mends_a_shuffled_one(list in any_records(), keys in prop::collection::vec(any::<u32>(), 14)) {
+        prop_assert_eq!(stable_order(&list).unwrap(), (0..list.len()).collect::<Vec<_>>());
+        let mut shuffled: Vec<_> = list.iter().cloned().zip(keys).collect();
+        shuffled.sort_by_key(|(_, key)| *key);
+        let shuffled: Vec<_> = shuffled.into_iter().map(|(record, _)| record).collect();
+        let order = stable_order(&shuffled).unwrap();
+        let mended: Vec<_> = order.into_iter().map(|index| Arc::clone(&shuffled[index])).collect();
+        prop_assert_eq!(mended.len(), list.len());
+        prop_assert!(crate::state::integrity::verify_resources(&mended).is_ok());
+    }
+}

@@ -1,0 +1,391 @@
+//! An entry as JSON, for the store and for hosts in other languages.
+//!
+//! Every entry has `sequence`, `operation` and `kind`; further fields by kind, those with nothing in them left out:
+//!
+//! | kind | fields |
+//! | --- | --- |
+//! | `begin` | `op`; `pending` (`creating`…); `old` `{id}`; `state` (the record as it is to become); `keys`, `diffs`, `detailedDiff` `{path: {kind, inputDiff}}` |
+//! | `success` | `op`, `resultOp`; `removed` `[id]`; `marked` `[{id, mark}]`, mark `delete` or `pendingReplacement`; `new` `{id, state}`; `inPlace`; `elided` |
+//! | `failure` | `op` |
+//! | `outputs` | `new` `{id, state}`; `elided` |
+//! | `base-written` | `records` `[{id, state}]` |
+//! | `base-rebuilt` | `order` `[id]`; `records` (the repaired ones) `[{id, state}]`; `clearPending` |
+//!
+//! A record's JSON is that of deployments. An old record is named by its identity alone: whoever has read the entries
+//! before it, over the base's records 0, 1, 2…, has its content.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    event::{DiffKind, PropertyDiff},
+    executor::StepOp,
+    property::json::SecretForm,
+    resource::{PendingOperationKind, ResourceState},
+    state::{
+        JournalEntry, JournalRecord, OperationId, StateId, StateMark, StateRef,
+        deployment::{RecordJson, StateJson},
+    },
+};
+
+/// An entry that writes itself as JSON; how secrets stand in it is the form's matter.
+#[derive(Clone, Copy)]
+pub struct EntryJson<'a> {
+    entry: &'a JournalEntry,
+    form: SecretForm<'a>,
+}
+
+impl<'a> EntryJson<'a> {
+    /// Gives `entry` the form in which its secrets are to be written.
+    #[must_use]
+    pub const fn new(entry: &'a JournalEntry, form: SecretForm<'a>) -> Self {
+        Self { entry, form }
+    }
+}
+
+/// Calls `visit` with each record that the JSON of `entry` holds.
+pub(super) fn for_each_state<'a>(entry: &'a JournalEntry, mut visit: impl FnMut(&'a ResourceState)) {
+    match &entry.record {
+        JournalRecord::Begin { new, .. } => new.iter().for_each(|state| visit(state)),
+        JournalRecord::Success { new, .. } => new.iter().for_each(|new| visit(&new.state)),
+        JournalRecord::Outputs { new, .. } => visit(&new.state),
+        JournalRecord::BaseWritten { resources: records }
+        | JournalRecord::BaseRebuilt {
+            repaired: records, ..
+        } => {
+            records.iter().for_each(|record| visit(&record.state));
+        }
+        JournalRecord::Failure { .. } => {}
+    }
+}
+
+struct RefJson<'a>(&'a StateRef, SecretForm<'a>);
+
+impl Serialize for RefJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(Some(2))?;
+        fields.serialize_entry("id", &self.0.id)?;
+        fields.serialize_entry("state", &RecordJson::new(&self.0.state, self.1))?;
+        fields.end()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct IdJson {
+    id: StateId,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MarkJson {
+    id: StateId,
+    mark: MarkName,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum MarkName {
+    Delete,
+    PendingReplacement,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DiffJson {
+    kind: DiffKind,
+    #[serde(default)]
+    input_diff: bool,
+}
+
+impl Serialize for EntryJson<'_> {
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm for each kind of entry, each a list of fields"
+    )]
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { entry, form } = *self;
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("sequence", &entry.sequence)?;
+        fields.serialize_entry("operation", &entry.operation)?;
+        macro_rules! put {
+            ($name:literal, $value:expr) => {
+                fields.serialize_entry($name, $value)?
+            };
+            ($name:literal, $value:expr, unless $empty:expr) => {
+                if !$empty {
+                    fields.serialize_entry($name, $value)?;
+                }
+            };
+        }
+        match &entry.record {
+            JournalRecord::Begin {
+                op,
+                pending,
+                old,
+                new,
+                keys,
+                diffs,
+                detailed_diff,
+            } => {
+                put!("kind", "begin");
+                put!("op", op);
+                put!("pending", pending, unless pending.is_none());
+                if let Some(old) = old {
+                    put!("old", &IdJson { id: old.id });
+                }
+                if let Some(new) = new {
+                    put!("state", &RecordJson::new(new, form));
+                }
+                put!("keys", keys, unless keys.is_empty());
+                put!("diffs", diffs, unless diffs.is_empty());
+                if let Some(detailed) = detailed_diff {
+                    let detailed = detailed.iter();
+                    let detailed: BTreeMap<_, _> = detailed
+                        .map(|(path, diff)| {
+                            (
+                                path,
+                                DiffJson {
+                                    kind: diff.kind,
+                                    input_diff: diff.input_diff,
+                                },
+                            )
+                        })
+                        .collect();
+                    put!("detailedDiff", &detailed);
+                }
+            }
+            JournalRecord::Success {
+                op,
+                result_op,
+                removed,
+                marked,
+                new,
+                in_place,
+                elided,
+            } => {
+                put!("kind", "success");
+                put!("op", op);
+                put!("resultOp", result_op);
+                put!("removed", removed, unless removed.is_empty());
+                let marked: Vec<_> = marked
+                    .iter()
+                    .map(|(id, mark)| MarkJson {
+                        id: *id,
+                        mark: (*mark).into(),
+                    })
+                    .collect();
+                put!("marked", &marked, unless marked.is_empty());
+                if let Some(new) = new {
+                    put!("new", &RefJson(new, form));
+                }
+                put!("inPlace", &true, unless !*in_place);
+                put!("elided", &true, unless !*elided);
+            }
+            JournalRecord::Failure { op } => {
+                put!("kind", "failure");
+                put!("op", op);
+            }
+            JournalRecord::Outputs { new, elided } => {
+                put!("kind", "outputs");
+                put!("new", &RefJson(new, form));
+                put!("elided", &true, unless !*elided);
+            }
+            JournalRecord::BaseWritten { resources } => {
+                put!("kind", "base-written");
+                let records: Vec<_> = resources.iter().map(|record| RefJson(record, form)).collect();
+                put!("records", &records);
+            }
+            JournalRecord::BaseRebuilt {
+                order,
+                repaired,
+                clear_pending,
+            } => {
+                put!("kind", "base-rebuilt");
+                put!("order", order);
+                let records: Vec<_> = repaired.iter().map(|record| RefJson(record, form)).collect();
+                put!("records", &records, unless records.is_empty());
+                put!("clearPending", &true, unless !*clear_pending);
+            }
+        }
+        fields.end()
+    }
+}
+
+impl From<StateMark> for MarkName {
+    fn from(mark: StateMark) -> Self {
+        match mark {
+            StateMark::Delete => Self::Delete,
+            StateMark::PendingReplacement => Self::PendingReplacement,
+        }
+    }
+}
+
+impl From<MarkName> for StateMark {
+    fn from(mark: MarkName) -> Self {
+        match mark {
+            MarkName::Delete => Self::Delete,
+            MarkName::PendingReplacement => Self::PendingReplacement,
+        }
+    }
+}
+
+/// An entry as it was read, its records still in one list so that their secrets can be opened in one batch.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EntryFields {
+    pub(super) sequence: u64,
+    operation: OperationId,
+    kind: Kind,
+    op: Option<StepOp>,
+    result_op: Option<StepOp>,
+    pending: Option<PendingOperationKind>,
+    old: Option<IdJson>,
+    state: Option<StateJson>,
+    #[serde(default)]
+    keys: Vec<String>,
+    #[serde(default)]
+    diffs: Vec<String>,
+    detailed_diff: Option<BTreeMap<String, DiffJson>>,
+    #[serde(default)]
+    removed: Vec<StateId>,
+    #[serde(default)]
+    marked: Vec<MarkJson>,
+    new: Option<RefFields>,
+    #[serde(default)]
+    in_place: bool,
+    #[serde(default)]
+    elided: bool,
+    #[serde(default)]
+    records: Vec<RefFields>,
+    #[serde(default)]
+    order: Vec<StateId>,
+    #[serde(default)]
+    clear_pending: bool,
+}
+
+#[derive(Deserialize)]
+struct RefFields {
+    id: StateId,
+    state: StateJson,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Begin,
+    Success,
+    Failure,
+    Outputs,
+    BaseWritten,
+    BaseRebuilt,
+}
+
+impl EntryFields {
+    /// Moves the records that the entry holds to `states`; [`Self::into_entry`] takes them back in the same order.
+    pub(super) fn take_states(&mut self, states: &mut Vec<ResourceState>) {
+        let new = self.new.as_mut().map(|new| &mut new.state);
+        let records = self.records.iter_mut().map(|record| &mut record.state);
+        for state in self.state.as_mut().into_iter().chain(new).chain(records) {
+            let placeholder = ResourceState::new(state.0.urn.clone(), state.0.resource_type.clone(), false);
+            states.push(std::mem::replace(&mut state.0, placeholder));
+        }
+    }
+
+    /// Makes the entry; `states` gives the records back, `old` knows the records of earlier entries.
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm for each kind of entry, each a list of fields"
+    )]
+    pub(super) fn into_entry(
+        self,
+        mut states: impl Iterator<Item = ResourceState>,
+        old: impl Fn(StateId) -> Option<Arc<ResourceState>>,
+    ) -> Result<JournalEntry> {
+        let sequence = self.sequence;
+        let lacks = |what: &str| {
+            Error::new(
+                ErrorKind::State,
+                format!("journal entry {sequence} has no {what}"),
+            )
+        };
+        let op = || self.op.ok_or_else(|| lacks("op"));
+        let mut next = || states.next().map(Arc::new).ok_or_else(|| lacks("record"));
+        let state = self.state.is_some().then(&mut next).transpose()?;
+        let new = self
+            .new
+            .map(|new| {
+                Ok::<_, Error>(StateRef {
+                    id: new.id,
+                    state: next()?,
+                })
+            })
+            .transpose()?;
+        let records = self.records.into_iter().map(|record| {
+            Ok(StateRef {
+                id: record.id,
+                state: next()?,
+            })
+        });
+        let records = records.collect::<Result<Vec<_>>>()?;
+        let record = match self.kind {
+            Kind::Begin => JournalRecord::Begin {
+                op: op()?,
+                pending: self.pending,
+                old: match self.old {
+                    Some(IdJson { id }) => Some(StateRef {
+                        id,
+                        state: old(id).ok_or_else(|| lacks("such old record"))?,
+                    }),
+                    None => None,
+                },
+                new: state,
+                keys: self.keys,
+                diffs: self.diffs,
+                detailed_diff: self.detailed_diff.map(|diffs| {
+                    let diffs = diffs.into_iter();
+                    diffs
+                        .map(|(path, diff)| {
+                            (
+                                path,
+                                PropertyDiff {
+                                    kind: diff.kind,
+                                    input_diff: diff.input_diff,
+                                },
+                            )
+                        })
+                        .collect()
+                }),
+            },
+            Kind::Success => JournalRecord::Success {
+                op: op()?,
+                result_op: self.result_op.map_or_else(op, Ok)?,
+                removed: self.removed,
+                marked: self
+                    .marked
+                    .into_iter()
+                    .map(|marked| (marked.id, marked.mark.into()))
+                    .collect(),
+                new,
+                in_place: self.in_place,
+                elided: self.elided,
+            },
+            Kind::Failure => JournalRecord::Failure { op: op()? },
+            Kind::Outputs => JournalRecord::Outputs {
+                new: new.ok_or_else(|| lacks("record"))?,
+                elided: self.elided,
+            },
+            Kind::BaseWritten => JournalRecord::BaseWritten { resources: records },
+            Kind::BaseRebuilt => JournalRecord::BaseRebuilt {
+                order: self.order,
+                repaired: records,
+                clear_pending: self.clear_pending,
+            },
+        };
+        Ok(JournalEntry {
+            sequence,
+            operation: self.operation,
+            record,
+        })
+    }
+}

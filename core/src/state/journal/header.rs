@@ -1,0 +1,66 @@
+//! The first line of a journal: which checkpoint it extends, and what it takes to read it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{runtime::Timestamp, secrets::SecretsManager};
+
+/// The version of the journal's format.
+pub const FORMAT: u32 = 1;
+
+/// What the first line of a journal says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JournalHeader {
+    /// The version of the format.
+    pub format: u32,
+    /// Hex SHA-256 of the bytes of the checkpoint that the entries extend; empty when there is none yet.
+    pub checkpoint: String,
+    /// The operation: `update`, `refresh`, `destroy`…
+    pub operation: String,
+    /// When it started, in RFC 3339.
+    pub started: String,
+    /// The version of the engine that writes.
+    pub engine: String,
+    /// What encrypts the secrets in the entries; `None` when there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<JournalSecrets>,
+}
+
+/// A secrets manager as a journal names it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JournalSecrets {
+    /// The manager's kind.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// What it needs to be opened again; never key material.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<Value>,
+}
+
+impl JournalHeader {
+    /// Describes the journal of an operation over the checkpoint with that hash (see
+    /// [`crate::state::deployment::content_hash`]).
+    #[must_use]
+    pub fn new(
+        checkpoint: String,
+        operation: impl Into<String>,
+        started: Timestamp,
+        engine: impl Into<String>,
+        secrets: Option<&Arc<dyn SecretsManager>>,
+    ) -> Self {
+        Self {
+            format: FORMAT,
+            checkpoint,
+            operation: operation.into(),
+            started: started.to_string(),
+            engine: engine.into(),
+            secrets: secrets.map(|manager| JournalSecrets {
+                kind: manager.kind().to_owned(),
+                state: manager.state(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The journal: every change of a stack's state, durable before anybody acts on it.
+
+pub mod codec;
+mod entry_json;
+mod header;
+mod host;
+mod recover;
+mod sink;
+mod stored;
+mod writer;
+
+pub use entry_json::EntryJson;
+pub use header::{FORMAT, JournalHeader, JournalSecrets};
+pub use host::{HostJournal, JournalReceiver};
+pub use recover::{Recovered, Recovery, recover};
+pub use sink::{JournalSink, MemoryJournal, NoJournal};
+pub use stored::StoreJournal;
+pub use writer::{Appended, Journal};
+
+use crate::{error::Result, property::json, state::JournalEntry};
+
+/// Returns an entry as JSON text without a line break, secrets as `form` says: what hosts in other languages receive.
+///
+/// # Errors
+/// [`crate::ErrorKind::State`] when a secret has no ciphertext although the form asks for it.
+pub fn entry_to_json(entry: &JournalEntry, form: json::SecretForm<'_>) -> Result<String> {
+    let text = json::to_vec(&EntryJson::new(entry, form))?;
+    String::from_utf8(text).map_err(|_| crate::Error::internal("a JSON text is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! Tests of the journal's file form and of recovery, cut at every byte.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    error::ErrorKind,
+    executor::StepOp,
+    property::{PropertyMap, PropertyValue},
+    resource::{PendingOperationKind, ResourceState},
+    runtime::Runtime,
+    secrets::{Base64Provider, SecretsManager, SecretsProvider as _},
+    state::{
+        JournalRecord, Ledger, OperationId, Snapshot, StateRef,
+        deployment::{SecretsShown, content_hash, write_checkpoint},
+        integrity,
+    },
+    store::{MemoryStore, Store},
+    urn::Urn,
+};
+
+const KEY: &str = "stacks/shop/dev.journal";
+const STACK: &str = "organization/shop/dev";
+
+fn thing(name: &str) -> ResourceState {
+    let urn = Urn::new("dev", "shop", "", "shop:index:Box", name);
+    let mut state = ResourceState::new(urn, "shop:index:Box".into(), false);
+    state.outputs =
+        PropertyMap::from_iter([("password", PropertyValue::secret(format!("hunter-{name}").into()))]);
+    state
+}
+
+struct Stack {
+    store: Arc<dyn Store>,
+    sink: Arc<StoreJournal>,
+    journal: Journal,
+    checkpoint: Vec<u8>,
+}
+
+async fn stack() -> Stack {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime.clone()));
+    let secrets: Arc<dyn SecretsManager> = Base64Provider.open("b64", None).await.unwrap();
+    let base = Snapshot {
+        secrets: Some(Arc::clone(&secrets)),
+        resources: vec![Arc::new(thing("base"))],
+        ..Snapshot::default()
+    };
+    let checkpoint = write_checkpoint(STACK, &base, SecretsShown::Encrypted)
+        .await
+        .unwrap();
+    let header = JournalHeader::new(
+        content_hash(&checkpoint),
+        "update",
+        runtime.clock.now(),
+        "0.1.0",
+        Some(&secrets),
+    );
+    let sink = Arc::new(StoreJournal::new(Arc::clone(&store), KEY, header, Some(secrets)));
+    let journal = Journal::start(Ledger::new(base), sink.clone(), &runtime);
+    Stack {
+        store,
+        sink,
+        journal,
+        checkpoint,
+    }
+}
+
+impl Stack {
+    async fn create(&self, name: &str) {
+        let operation = self.begin(name, StepOp::Create).await;
+        let new = StateRef {
+            id: self.journal.next_state_id(),
+            state: Arc::new(thing(name)),
+        };
+        let record = JournalRecord::Success {
+            op: StepOp::Create,
+            result_op: StepOp::Create,
+            removed: Vec::new(),
+            marked: Vec::new(),
+            new: Some(new),
+            in_place: false,
+            elided: false,
+        };
+        self.journal.append(operation, record).await.unwrap();
+    }
+
+    async fn begin(&self, name: &str, op: StepOp) -> OperationId {
+        let operation = self.journal.next_operation_id();
+        let record = JournalRecord::Begin {
+            op,
+            pending: Some(PendingOperationKind::Creating),
+            old: None,
+            new: Some(Arc::new(thing(name))),
+            keys: vec!["size".to_owned()],
+            diffs: Vec::new(),
+            detailed_diff: Some(
+                [(
+                    "size".to_owned(),
+                    crate::event::PropertyDiff {
+                        kind: crate::event::DiffKind::Add,
+                        input_diff: true,
+                    },
+                )]
+                .into(),
+            ),
+        };
+        self.journal.append(operation, record).await.unwrap();
+        operation
+    }
+
+    async fn bytes(&self) -> Vec<u8> {
+        self.store.get(KEY).await.unwrap().unwrap().bytes.to_vec()
+    }
+}
+
+async fn recovered(checkpoint: &[u8], journal: &[u8]) -> Option<Box<Recovered>> {
+    match recover(Some(checkpoint), journal, &Base64Provider).await.unwrap() {
+        Recovery::Extends(recovered) => Some(recovered),
+        Recovery::Empty => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_journal_cut_anywhere_recovers_what_was_durable_before_the_cut() {
+    let stack = stack().await;
+    assert!(!stack.sink.exists(), "nothing happened, so nothing is written");
+    stack.create("a").await;
+    stack.create("b").await;
+    stack.begin("c", StepOp::Create).await;
+    let bytes = stack.bytes().await;
+    assert!(
+        !String::from_utf8_lossy(&bytes).contains("hunter"),
+        "secrets are encrypted"
+    );
+    for cut in 0..=bytes.len() {
+        let lines = bytes[..cut].iter().filter(|byte| **byte == b'\n').count();
+        let Some(recovered) = recovered(&stack.checkpoint, &bytes[..cut]).await else {
+            assert!(lines < 2, "cut at {cut}");
+            continue;
+        };
+        assert_eq!(recovered.entries, lines - 1);
+        assert_eq!(recovered.torn, bytes[..cut].last() != Some(&b'\n'));
+        let snapshot = recovered.snapshot().unwrap();
+        integrity::verify(&snapshot).unwrap();
+        assert_eq!(snapshot.resources.len(), 1 + (lines - 1) / 2);
+        assert_eq!(snapshot.pending_operations.len(), (lines - 1) % 2);
+    }
+    let whole = recovered(&stack.checkpoint, &bytes).await.unwrap();
+    let live = stack.journal.finish().await.unwrap();
+    assert_eq!(
+        whole.snapshot().unwrap().resources,
+        live.compose().unwrap().resources
+    );
+    assert_eq!(
+        whole.snapshot().unwrap().pending_operations,
+        live.compose().unwrap().pending_operations
+    );
+}
+
+#[tokio::test]
+async fn damage_before_the_last_line_is_an_error_that_names_the_line() {
+    let stack = stack().await;
+    stack.create("a").await;
+    let mut bytes = stack.bytes().await;
+    let second = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 20;
+    bytes[second] ^= 1;
+    let error = recover(Some(&stack.checkpoint), &bytes, &Base64Provider)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State);
+    assert!(error.message().contains("line 2 of the journal"), "{error}");
+}
+
+#[tokio::test]
+async fn a_folded_journal_is_told_from_one_that_somebody_else_overtook() {
+    let stack = stack().await;
+    stack.create("a").await;
+    let snapshot = stack.journal.finish().await.unwrap().compose().unwrap();
+    let new = write_checkpoint(STACK, &snapshot, SecretsShown::Encrypted)
+        .await
+        .unwrap();
+    stack.sink.fold(&content_hash(&new)).await.unwrap();
+    let bytes = stack.bytes().await;
+    let outcome = |checkpoint: Vec<u8>| {
+        let bytes = bytes.clone();
+        async move { recover(Some(&checkpoint), &bytes, &Base64Provider).await.unwrap() }
+    };
+    assert!(matches!(outcome(new).await, Recovery::AlreadyFolded));
+    assert!(matches!(
+        outcome(stack.checkpoint.clone()).await,
+        Recovery::Extends(_)
+    ));
+    let Recovery::Orphan(header) = outcome(b"{}".to_vec()).await else {
+        panic!("somebody else wrote the checkpoint");
+    };
+    assert_eq!(header.operation, "update");
+    stack.sink.discard().await.unwrap();
+    assert!(stack.store.get(KEY).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_journal_that_was_not_recovered_is_never_overwritten() {
+    let stack = stack().await;
+    stack
+        .store
+        .append(KEY, bytes::Bytes::from_static(b"left behind"))
+        .await
+        .unwrap();
+    let record = JournalRecord::Failure { op: StepOp::Create };
+    let error = stack.journal.append(OperationId(1), record).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(stack.bytes().await, b"left behind");
+}
+
+#[test]
+fn an_entry_s_json_for_hosts_names_old_records_by_identity() {
+    let entry = JournalEntry {
+        sequence: 3,
+        operation: OperationId(2),
+        record: JournalRecord::Begin {
+            op: StepOp::Delete,
+            pending: Some(PendingOperationKind::Deleting),
+            old: Some(StateRef {
+                id: crate::state::StateId(7),
+                state: Arc::new(thing("a")),
+            }),
+            new: None,
+            keys: Vec::new(),
+            diffs: Vec::new(),
+            detailed_diff: None,
+        },
+    };
+    let text = entry_to_json(&entry, json::SecretForm::Plaintext).unwrap();
+    assert_eq!(
+        text,
+        r#"{"sequence":3,"operation":2,"kind":"begin","op":"delete","pending":"deleting","old":{"id":7}}"#
+    );
+}

@@ -1,0 +1,166 @@
+//! Tests of the writer: grouping, order, failure.
+
+use std::sync::atomic::AtomicUsize;
+
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
+
+use super::*;
+use crate::{
+    error::ErrorKind,
+    executor::StepOp,
+    resource::ResourceState,
+    state::{Snapshot, StateRef, journal::MemoryJournal},
+    urn::Urn,
+};
+
+fn runtime() -> Runtime {
+    Runtime::system(tokio::runtime::Handle::current())
+}
+
+fn created(journal: &Journal, name: &str) -> JournalRecord {
+    let urn = Urn::new("dev", "shop", "", "shop:index:Box", name);
+    let state = Arc::new(ResourceState::new(urn, "shop:index:Box".into(), false));
+    JournalRecord::Success {
+        op: StepOp::Create,
+        result_op: StepOp::Create,
+        removed: Vec::new(),
+        marked: Vec::new(),
+        new: Some(StateRef {
+            id: journal.next_state_id(),
+            state,
+        }),
+        in_place: false,
+        elided: false,
+    }
+}
+
+/// Lets batches through one by one, and refuses those from a number on.
+struct Gate {
+    permits: Semaphore,
+    batches: Mutex<Vec<usize>>,
+    refuse_from: usize,
+    calls: AtomicUsize,
+}
+
+impl Gate {
+    fn new(permits: usize, refuse_from: usize) -> Arc<Self> {
+        Arc::new(Self {
+            permits: Semaphore::new(permits),
+            batches: Mutex::default(),
+            refuse_from,
+            calls: AtomicUsize::new(0),
+        })
+    }
+}
+
+#[async_trait]
+impl JournalSink for Gate {
+    async fn append(&self, entries: &[Arc<JournalEntry>]) -> Result<()> {
+        let call = self.calls.fetch_add(1, Ordering::SeqCst);
+        self.permits.acquire().await.unwrap().forget();
+        if call >= self.refuse_from {
+            return Err(Error::new(ErrorKind::Unavailable, "the disk is full"));
+        }
+        self.batches.lock().unwrap().push(entries.len());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_queues_up_during_a_write_is_written_as_one_batch() {
+    let gate = Gate::new(0, usize::MAX);
+    let journal = Journal::start(Ledger::new(Snapshot::default()), gate.clone(), &runtime());
+    let first = journal.append(journal.next_operation_id(), created(&journal, "first"));
+    while gate.calls.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let rest: Vec<_> = (0..100)
+        .map(|number| journal.append(OperationId(2), created(&journal, &format!("r{number}"))))
+        .collect();
+    gate.permits.add_permits(2);
+    first.await.unwrap();
+    for appended in rest {
+        appended.await.unwrap();
+    }
+    assert_eq!(*gate.batches.lock().unwrap(), [1, 100]);
+    assert_eq!(journal.finish().await.unwrap().records().count(), 101);
+}
+
+#[tokio::test]
+async fn after_a_failed_write_every_append_fails_alike_and_nothing_more_is_written() {
+    let gate = Gate::new(10, 1);
+    let journal = Journal::start(Ledger::new(Snapshot::default()), gate.clone(), &runtime());
+    journal
+        .append(OperationId(1), created(&journal, "a"))
+        .await
+        .unwrap();
+    let refused = journal
+        .append(OperationId(2), created(&journal, "b"))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.message(), "the disk is full");
+    let later = journal
+        .append(OperationId(3), created(&journal, "c"))
+        .await
+        .unwrap_err();
+    assert_eq!(later.message(), "the disk is full");
+    assert_eq!(gate.calls.load(Ordering::SeqCst), 2);
+    let (ledger, result) = journal.close().await.unwrap();
+    assert_eq!(result.unwrap_err().message(), "the disk is full");
+    assert_eq!(ledger.records().count(), 3);
+}
+
+struct Panics;
+
+#[async_trait]
+impl JournalSink for Panics {
+    async fn append(&self, _entries: &[Arc<JournalEntry>]) -> Result<()> {
+        panic!("a bug in the sink")
+    }
+}
+
+#[tokio::test]
+async fn a_sink_that_panics_leaves_nobody_waiting() {
+    let journal = Journal::start(Ledger::new(Snapshot::default()), Arc::new(Panics), &runtime());
+    let error = journal
+        .append(OperationId(1), created(&journal, "a"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Internal);
+    let later = journal.append(OperationId(2), created(&journal, "b")).await;
+    assert_eq!(later.unwrap_err().kind(), ErrorKind::Internal);
+    assert!(journal.finish().await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn entries_of_many_tasks_are_numbered_without_gaps_and_written_in_order() {
+    let sink = Arc::new(MemoryJournal::default());
+    let journal = Journal::start(Ledger::new(Snapshot::default()), sink.clone(), &runtime());
+    let tasks: Vec<_> = (0..50)
+        .map(|task| {
+            let journal = journal.clone();
+            tokio::spawn(async move {
+                for number in 0..20 {
+                    let operation = journal.next_operation_id();
+                    journal
+                        .append(operation, created(&journal, &format!("{task}-{number}")))
+                        .await
+                        .unwrap();
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let sequence: Vec<_> = sink.entries().iter().map(|entry| entry.sequence).collect();
+    assert_eq!(sequence, (0..1000).collect::<Vec<_>>());
+    drop(journal.finish().await.unwrap());
+    assert!(
+        journal
+            .append(OperationId(1), created(&journal, "late"))
+            .await
+            .is_err()
+    );
+}

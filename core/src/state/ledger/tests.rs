@@ -1,0 +1,581 @@
+//! Tests of the ledger: every prefix of any journal composes to a snapshot that can be used.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use rand::{SeedableRng as _, rngs::StdRng};
+
+use super::*;
+use crate::{
+    property::{PropertyMap, PropertyValue},
+    state::{DependencyGraph, may_elide},
+    urn::Urn,
+};
+
+const PROVIDER_ID: &str = "configured";
+
+fn urn(name: &str, resource_type: &str) -> Urn {
+    Urn::new("dev", "shop", "", resource_type, name)
+}
+
+fn provider_urn() -> Urn {
+    urn("default", "pulumi:providers:pkg")
+}
+
+fn record(name: &str, component: bool) -> ResourceState {
+    let resource_type = if component {
+        "shop:index:Box"
+    } else {
+        "pkg:index:Thing"
+    };
+    let mut state = ResourceState::new(urn(name, resource_type), resource_type.into(), !component);
+    if !component {
+        state.id = format!("id-{name}").into();
+        state.provider = format!("{}::{PROVIDER_ID}", provider_urn()).into();
+    }
+    state
+}
+
+fn provider() -> ResourceState {
+    let mut state = ResourceState::new(provider_urn(), "pulumi:providers:pkg".into(), true);
+    state.id = PROVIDER_ID.into();
+    state
+}
+
+/// Plays an update as the engine would journal it: random, but obeying what the engine promises.
+struct Play {
+    random: StdRng,
+    ledger: Ledger,
+    entries: Vec<JournalEntry>,
+    operation: u64,
+    next_id: u64,
+    /// URNs registered so far in this run, components apart.
+    registered: Vec<Urn>,
+    components: Vec<Urn>,
+    done: BTreeSet<StateId>,
+    /// True once a step failed: nothing is deleted then.
+    failed: bool,
+}
+
+impl Play {
+    fn new(seed: u64) -> Self {
+        let mut play = Self {
+            random: StdRng::seed_from_u64(seed),
+            ledger: Ledger::new(Snapshot::default()),
+            entries: Vec::new(),
+            operation: 0,
+            next_id: 0,
+            registered: Vec::new(),
+            components: Vec::new(),
+            done: BTreeSet::new(),
+            failed: false,
+        };
+        let count = play.random.random_range(0..8);
+        let mut base = Snapshot {
+            resources: vec![Arc::new(provider())],
+            ..Snapshot::default()
+        };
+        play.registered.push(provider_urn());
+        for number in 0_u32..count {
+            let state = play.goal(&format!("r{number}"), number.is_multiple_of(3));
+            play.note_registered(&state);
+            base.resources.push(Arc::new(state));
+        }
+        integrity::verify(&base).unwrap();
+        play.next_id = base.resources.len() as u64;
+        play.ledger = Ledger::new(base);
+        play.registered.clear();
+        play.components.clear();
+        play
+    }
+
+    fn chance(&mut self, percent: u32) -> bool {
+        self.random.random::<u32>() % 100 < percent
+    }
+
+    fn note_registered(&mut self, state: &ResourceState) {
+        self.registered.push(state.urn.clone());
+        if !state.custom {
+            self.components.push(state.urn.clone());
+        }
+    }
+
+    /// A random resource that depends only on what is registered.
+    fn goal(&mut self, name: &str, component: bool) -> ResourceState {
+        let mut state = record(name, component);
+        for candidate in self.registered.clone() {
+            match self.random.random::<u32>() % 12 {
+                0 | 1 => state.dependencies.push(candidate),
+                2 => {
+                    state
+                        .property_dependencies
+                        .entry("size".into())
+                        .or_default()
+                        .push(candidate);
+                }
+                3 => state.deleted_with = Some(candidate),
+                4 => state.replace_with.push(candidate),
+                _ => {}
+            }
+        }
+        if !self.components.is_empty() && self.chance(40) {
+            let place = self.random.random_range(0..self.components.len());
+            state.parent = Some(self.components[place].clone());
+        }
+        if self.chance(50) {
+            let size = f64::from(self.random.random::<u32>() % 3);
+            state.inputs = PropertyMap::from_iter([("size", PropertyValue::Number(size))]);
+        }
+        state
+    }
+
+    fn push(&mut self, record: JournalRecord) {
+        let entry = JournalEntry {
+            sequence: self.entries.len() as u64,
+            operation: OperationId(self.operation),
+            record,
+        };
+        self.ledger.apply(&entry).unwrap();
+        self.entries.push(entry);
+    }
+
+    fn begin(&mut self, op: StepOp, old: Option<StateRef>, new: Option<ResourceState>) {
+        self.operation += 1;
+        let pending = match op {
+            StepOp::Create | StepOp::CreateReplacement => Some(PendingOperationKind::Creating),
+            StepOp::Update => Some(PendingOperationKind::Updating),
+            StepOp::Delete | StepOp::DeleteReplaced => Some(PendingOperationKind::Deleting),
+            StepOp::Read => Some(PendingOperationKind::Reading),
+            _ => None,
+        };
+        self.push(JournalRecord::Begin {
+            op,
+            pending,
+            old,
+            new: new.map(Arc::new),
+            keys: Vec::new(),
+            diffs: Vec::new(),
+            detailed_diff: None,
+        });
+    }
+
+    fn success(&mut self, op: StepOp, removed: Vec<StateId>, new: Option<StateRef>) {
+        let elided = op == StepOp::Same
+            && matches!((&removed[..], &new), ([old], Some(new)) if *old == new.id
+                && may_elide(self.ledger.get(*old).unwrap(), &new.state));
+        self.push(JournalRecord::Success {
+            op,
+            result_op: op,
+            removed,
+            marked: Vec::new(),
+            new,
+            in_place: op == StepOp::Refresh,
+            elided,
+        });
+    }
+
+    fn mark(&mut self, op: StepOp, id: StateId, mark: StateMark, new: Option<StateRef>) {
+        self.push(JournalRecord::Success {
+            op,
+            result_op: op,
+            removed: Vec::new(),
+            marked: vec![(id, mark)],
+            new,
+            in_place: false,
+            elided: false,
+        });
+    }
+
+    fn fresh(&mut self, state: ResourceState) -> StateRef {
+        self.next_id += 1;
+        StateRef {
+            id: StateId(self.next_id - 1),
+            state: Arc::new(state),
+        }
+    }
+
+    fn find(&self, urn: &Urn) -> Option<StateRef> {
+        self.ledger
+            .records()
+            .find(|record| record.state.urn == *urn && !record.state.delete)
+            .cloned()
+    }
+
+    fn refresh(&mut self) {
+        let mut records: Vec<_> = self.ledger.records().cloned().collect();
+        while !records.is_empty() {
+            let place = self.random.random_range(0..records.len());
+            let old = records.swap_remove(place);
+            self.begin(StepOp::Refresh, Some(old.clone()), None);
+            let is_gone = old.state.custom && !old.state.is_provider() && self.chance(30);
+            let mut new = (*old.state).clone();
+            new.outputs = PropertyMap::from_iter([("seen", true.into())]);
+            let new = (!is_gone).then(|| StateRef {
+                id: old.id,
+                state: Arc::new(new),
+            });
+            self.success(StepOp::Refresh, vec![old.id], new);
+        }
+        self.operation = 0;
+        let rebuilt = self.ledger.rebuild_base();
+        self.push(rebuilt);
+    }
+
+    /// Deletes before the replacement everything that needs `old`, then `old` itself.
+    fn delete_before(&mut self, old: &StateRef) {
+        let records: Vec<_> = self.ledger.records().cloned().collect();
+        let states: Vec<_> = records.iter().map(|record| Arc::clone(&record.state)).collect();
+        let place = records.iter().position(|record| record.id == old.id).unwrap();
+        let mut condemned = DependencyGraph::new(&states).transitive_dependents(&[place], false);
+        condemned.push(place);
+        condemned.sort_unstable();
+        for index in condemned.into_iter().rev() {
+            let record = &records[index];
+            if !record.state.custom || record.state.pending_replacement || record.state.delete {
+                continue;
+            }
+            self.begin(StepOp::DeleteReplaced, Some(record.clone()), None);
+            self.mark(
+                StepOp::DeleteReplaced,
+                record.id,
+                StateMark::PendingReplacement,
+                None,
+            );
+        }
+    }
+
+    fn register(&mut self, name: &str, component: bool) {
+        let mut goal = self.goal(name, component);
+        let mut old = self.find(&goal.urn);
+        if self.chance(15) {
+            // A rename, with the former name as alias.
+            let former = goal.urn.clone();
+            goal = self.goal(&format!("{name}-renamed"), component);
+            goal.aliases = vec![former];
+            old = self.find(&goal.urn).or(old);
+        }
+        match old {
+            None => {
+                let op = if self.chance(20) && goal.custom {
+                    StepOp::Read
+                } else {
+                    StepOp::Create
+                };
+                goal.external = op == StepOp::Read;
+                self.begin(op, None, Some(goal.clone()));
+                if self.chance(10) {
+                    self.failed = true;
+                    self.push(JournalRecord::Failure { op });
+                    return;
+                }
+                let new = self.fresh(goal.clone());
+                self.success(op, Vec::new(), Some(new));
+            }
+            Some(old) => {
+                self.done.insert(old.id);
+                if old.state.pending_replacement {
+                    self.begin(StepOp::CreateReplacement, Some(old.clone()), Some(goal.clone()));
+                    let new = self.fresh(goal.clone());
+                    self.success(StepOp::CreateReplacement, vec![old.id], Some(new));
+                } else if !self.change(&old, &goal) {
+                    return;
+                }
+            }
+        }
+        self.note_registered(&goal);
+        let registered = self.find(&goal.urn).unwrap();
+        self.done.insert(registered.id);
+        if component && self.chance(50) {
+            let mut state = (*registered.state).clone();
+            state.outputs = PropertyMap::from_iter([("done", true.into())]);
+            let elided = may_elide(&registered.state, &state);
+            let new = StateRef {
+                id: registered.id,
+                state: Arc::new(state),
+            };
+            self.push(JournalRecord::Outputs { new, elided });
+        }
+    }
+
+    fn change(&mut self, old: &StateRef, goal: &ResourceState) -> bool {
+        match self.random.random::<u32>() % 6 {
+            0..=2 => {
+                let mut same = goal.clone();
+                if self.chance(60) {
+                    // What was there, if all that it needs is there already.
+                    let mut kept = (*old.state).clone();
+                    kept.urn = goal.urn.clone();
+                    kept.aliases.clone_from(&goal.aliases);
+                    let mut ready = true;
+                    kept.for_each_dependency(|urn| ready &= self.registered.contains(urn));
+                    if ready {
+                        kept.ignore_changes = vec!["size".to_owned()];
+                        same = kept;
+                    }
+                }
+                self.begin(StepOp::Same, Some(old.clone()), Some(same.clone()));
+                let new = StateRef {
+                    id: old.id,
+                    state: Arc::new(same),
+                };
+                self.success(StepOp::Same, vec![old.id], Some(new));
+            }
+            3 => {
+                self.begin(StepOp::Update, Some(old.clone()), Some(goal.clone()));
+                if self.chance(10) {
+                    self.failed = true;
+                    self.push(JournalRecord::Failure { op: StepOp::Update });
+                    return false;
+                }
+                let new = StateRef {
+                    id: old.id,
+                    state: Arc::new(goal.clone()),
+                };
+                self.success(StepOp::Update, vec![old.id], Some(new));
+            }
+            4 => {
+                self.begin(StepOp::CreateReplacement, Some(old.clone()), Some(goal.clone()));
+                let new = self.fresh(goal.clone());
+                self.mark(StepOp::CreateReplacement, old.id, StateMark::Delete, Some(new));
+            }
+            _ => {
+                self.delete_before(old);
+                self.begin(StepOp::CreateReplacement, Some(old.clone()), Some(goal.clone()));
+                let new = self.fresh(goal.clone());
+                self.success(StepOp::CreateReplacement, vec![old.id], Some(new));
+            }
+        }
+        true
+    }
+
+    fn delete_rest(&mut self) {
+        let records: Vec<_> = self.ledger.records().cloned().collect();
+        let records = normalised(&records);
+        let states: Vec<_> = records.iter().map(|record| Arc::clone(&record.state)).collect();
+        let condemned: Vec<_> = (0..records.len())
+            .filter(|index| states[*index].delete || !self.done.contains(&records[*index].id))
+            .collect();
+        let layers = DependencyGraph::new(&states).antichains(&condemned);
+        for index in layers.into_iter().flatten() {
+            let old = &records[index];
+            let op = match (old.state.delete, old.state.pending_replacement) {
+                (true, _) => StepOp::DeleteReplaced,
+                (false, true) => StepOp::RemovePendingReplace,
+                (false, false) => StepOp::Delete,
+            };
+            self.begin(op, Some(old.clone()), None);
+            if self.chance(5) {
+                self.push(JournalRecord::Failure { op });
+                return;
+            }
+            self.success(op, vec![old.id], None);
+        }
+    }
+}
+
+fn normalised(records: &[StateRef]) -> Vec<StateRef> {
+    let resources = records.iter().map(|record| Arc::clone(&record.state)).collect();
+    let mut snapshot = Snapshot {
+        resources,
+        ..Snapshot::default()
+    };
+    normalise(&mut snapshot).unwrap();
+    let states = snapshot.resources.into_iter();
+    records
+        .iter()
+        .zip(states)
+        .map(|(record, state)| StateRef { id: record.id, state })
+        .collect()
+}
+
+fn play(seed: u64) -> (Snapshot, Vec<JournalEntry>) {
+    let mut play = Play::new(seed);
+    let base = play.ledger.base().clone();
+    if play.chance(30) {
+        play.refresh();
+    }
+    let provider = play.find(&provider_urn()).unwrap();
+    play.done.insert(provider.id);
+    play.begin(
+        StepOp::Same,
+        Some(provider.clone()),
+        Some((*provider.state).clone()),
+    );
+    play.success(StepOp::Same, vec![provider.id], Some(provider.clone()));
+    play.registered.push(provider_urn());
+    let mut names: Vec<u32> = (0..10).collect();
+    for _ in 0..play.random.random_range(0..10) {
+        let place = play.random.random_range(0..names.len());
+        let number = names.swap_remove(place);
+        play.register(&format!("r{number}"), number.is_multiple_of(3));
+    }
+    if play.chance(80) && !play.failed {
+        play.delete_rest();
+    }
+    (base, play.entries)
+}
+
+fn identities(snapshot: &Snapshot) -> Vec<(String, String, bool, bool)> {
+    let mut identities: Vec<_> = snapshot
+        .resources
+        .iter()
+        .map(|state| {
+            (
+                state.urn.to_string(),
+                state.id.to_string(),
+                state.delete,
+                state.pending_replacement,
+            )
+        })
+        .collect();
+    identities.sort();
+    identities
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn every_prefix_of_a_journal_composes_to_a_valid_snapshot(seed in any::<u64>()) {
+        let (base, entries) = play(seed);
+        let mut whole = Ledger::new(base.clone());
+        let mut written = Ledger::new(base);
+        for (number, entry) in entries.iter().enumerate() {
+            whole.apply(entry).unwrap();
+            if !entry.record.is_elided() {
+                written.apply(entry).unwrap();
+            }
+            let from_whole = whole.compose().map_err(|error| TestCaseError::fail(format!("{number}: {error}")))?;
+            let from_written = written.compose().map_err(|error| TestCaseError::fail(format!("{number}: {error}")))?;
+            for snapshot in [&from_whole, &from_written] {
+                if let Err(error) = integrity::verify(snapshot) {
+                    return Err(TestCaseError::fail(format!("after entry {number} {entry:#?}: {error}")));
+                }
+            }
+            prop_assert_eq!(identities(&from_whole), identities(&from_written));
+            prop_assert_eq!(&from_whole.pending_operations, &from_written.pending_operations);
+        }
+    }
+}
+
+fn entry(sequence: u64, operation: u64, record: JournalRecord) -> JournalEntry {
+    JournalEntry {
+        sequence,
+        operation: OperationId(operation),
+        record,
+    }
+}
+
+fn same(id: u64, state: ResourceState, elided: bool) -> JournalRecord {
+    JournalRecord::Success {
+        op: StepOp::Same,
+        result_op: StepOp::Same,
+        removed: vec![StateId(id)],
+        marked: Vec::new(),
+        new: Some(StateRef {
+            id: StateId(id),
+            state: Arc::new(state),
+        }),
+        in_place: false,
+        elided,
+    }
+}
+
+#[test]
+fn a_same_step_that_changes_nothing_leaves_the_ledger_clean() {
+    let base = Snapshot {
+        resources: vec![Arc::new(record("a", true))],
+        ..Snapshot::default()
+    };
+    let mut ledger = Ledger::new(base);
+    ledger
+        .apply(&entry(0, 1, same(0, record("a", true), true)))
+        .unwrap();
+    assert_eq!(ledger.changes(), Changes::None);
+    let mut hinted = record("a", true);
+    hinted.ignore_changes = vec!["size".to_owned()];
+    ledger.apply(&entry(1, 2, same(0, hinted.clone(), true))).unwrap();
+    assert_eq!(ledger.changes(), Changes::OnlyElided);
+    hinted.protect = true;
+    ledger.apply(&entry(2, 3, same(0, hinted, false))).unwrap();
+    assert_eq!(ledger.changes(), Changes::Some);
+}
+
+#[test]
+fn an_entry_about_a_record_that_is_gone_is_refused_and_changes_nothing() {
+    let base = Snapshot {
+        resources: vec![Arc::new(record("a", true))],
+        ..Snapshot::default()
+    };
+    let mut ledger = Ledger::new(base);
+    let error = ledger
+        .apply(&entry(7, 1, same(3, record("a", true), false)))
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State);
+    assert!(error.message().contains("entry 7"), "{error}");
+    assert!(!ledger.is_dirty());
+}
+
+#[test]
+fn interrupted_creations_of_the_base_stay_and_other_interrupted_operations_go() {
+    let pending = |name: &str, kind| PendingOperation {
+        resource: Arc::new(record(name, false)),
+        kind,
+    };
+    let base = Snapshot {
+        resources: vec![Arc::new(record("a", true))],
+        pending_operations: vec![
+            pending("x", PendingOperationKind::Updating),
+            pending("y", PendingOperationKind::Creating),
+        ],
+        ..Snapshot::default()
+    };
+    let mut ledger = Ledger::new(base);
+    assert_eq!(ledger.compose().unwrap().pending_operations.len(), 2);
+    assert!(!ledger.is_dirty());
+    let begin = JournalRecord::Begin {
+        op: StepOp::Create,
+        pending: Some(PendingOperationKind::Creating),
+        old: None,
+        new: Some(Arc::new(record("z", false))),
+        keys: Vec::new(),
+        diffs: Vec::new(),
+        detailed_diff: None,
+    };
+    ledger.apply(&entry(0, 1, begin)).unwrap();
+    ledger
+        .apply(&entry(1, 1, JournalRecord::Failure { op: StepOp::Create }))
+        .unwrap();
+    let left = ledger.compose().unwrap().pending_operations;
+    assert_eq!(left, [pending("y", PendingOperationKind::Creating)]);
+    assert!(ledger.is_dirty());
+}
+
+#[test]
+fn an_unchanged_secret_keeps_its_ciphertext_through_an_update() {
+    let ciphertext = crate::property::CachedCiphertext {
+        manager: "m".into(),
+        text: "sealed".into(),
+    };
+    let with_secret = || {
+        let mut state = record("a", false);
+        state.inputs = PropertyMap::from_iter([("password", PropertyValue::secret("hunter2".into()))]);
+        state
+    };
+    let old = with_secret();
+    let Some(PropertyValue::Secret(secret)) = old.inputs.get("password") else {
+        panic!("a secret");
+    };
+    secret.ciphertext.set(ciphertext).unwrap();
+    let mut ledger = Ledger::new(Snapshot {
+        resources: vec![Arc::new(old)],
+        ..Snapshot::default()
+    });
+    let mut new = with_secret();
+    new.protect = true;
+    ledger.apply(&entry(0, 1, same(0, new, false))).unwrap();
+    let Some(PropertyValue::Secret(secret)) = ledger.get(StateId(0)).unwrap().inputs.get("password") else {
+        panic!("a secret");
+    };
+    assert_eq!(&*secret.ciphertext.get().unwrap().text, "sealed");
+}

@@ -1,0 +1,25 @@
+//! State: the snapshot of a stack, its JSON, its integrity, and the journal that every change goes through.
+
+mod base;
+mod ciphertext;
+mod elision;
+mod entry;
+mod ledger;
+mod normalise;
+mod rebuild;
+mod snapshot;
+
+pub mod deployment;
+pub mod graph;
+pub mod integrity;
+pub mod journal;
+
+pub use base::Base;
+pub use elision::may_elide;
+pub use entry::{JournalEntry, JournalRecord, OperationId, StateId, StateMark, StateRef};
+pub use graph::DependencyGraph;
+pub use journal::{Appended, Journal, JournalSink};
+pub use ledger::{Changes, Ledger};
+pub use normalise::normalise;
+pub use rebuild::{Rebuilt, rebuild};
+pub use snapshot::{Manifest, Snapshot};

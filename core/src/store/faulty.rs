@@ -1,0 +1,102 @@
+//! A store for tests that fails at a chosen write, as a full disk or the death of the process would.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::{Condition, LockGuard, Object, ObjectInfo, Store, Version};
+use crate::error::{Error, ErrorKind, Result};
+
+/// How the chosen write ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It is not done, its caller is told, and later writes are done again.
+    Refused,
+    /// It is not done, and nothing after it is: the process died before it.
+    DeathBefore,
+    /// It is done, and nothing after it is: the process died after it.
+    DeathAfter,
+}
+
+impl Fault {
+    pub(super) const ALL: [Self; 3] = [Self::Refused, Self::DeathBefore, Self::DeathAfter];
+}
+
+/// Wraps a store and counts its writes.
+pub(super) struct FaultyStore {
+    inner: Arc<dyn Store>,
+    fault: Fault,
+    at: usize,
+    writes: AtomicUsize,
+}
+
+impl FaultyStore {
+    /// Fails the write number `at`, counted from 0.
+    pub(super) fn new(inner: Arc<dyn Store>, fault: Fault, at: usize) -> Self {
+        Self {
+            inner,
+            fault,
+            at,
+            writes: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns how many writes were tried.
+    pub(super) fn writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
+    }
+
+    async fn write<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let number = self.writes.fetch_add(1, Ordering::SeqCst);
+        let failed = || Err(Error::new(ErrorKind::Unavailable, "the store failed on purpose"));
+        match self.fault {
+            Fault::Refused if number == self.at => failed(),
+            Fault::DeathBefore if number >= self.at => failed(),
+            Fault::DeathAfter if number == self.at => {
+                work.await?;
+                failed()
+            }
+            Fault::DeathAfter if number > self.at => failed(),
+            _ => work.await,
+        }
+    }
+}
+
+#[async_trait]
+impl Store for FaultyStore {
+    fn url(&self) -> String {
+        self.inner.url()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        self.inner.get(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.write(self.inner.put(key, bytes, condition)).await
+    }
+
+    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
+        self.write(self.inner.append(key, bytes)).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.inner.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.write(self.inner.delete(key)).await
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.write(self.inner.copy(from, to)).await
+    }
+
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        self.inner.lock(name).await
+    }
+}

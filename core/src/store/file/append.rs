@@ -1,0 +1,126 @@
+//! Appending to files: handles stay open between appends, and an append that fails leaves the file as it was.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io::Write as _,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::disk::{Disk, create_folder_of, failure, is_absent, sync_folder};
+use crate::error::Result;
+
+/// As many handles stay open at most.
+const KEPT: usize = 64;
+
+/// The open files of the keys that were appended to last.
+#[derive(Default)]
+pub(super) struct Appenders(Mutex<HashMap<String, Arc<Mutex<File>>>>);
+
+impl Appenders {
+    /// Adds bytes at the end and returns when they are durable. Appends to one key are done one after another.
+    pub(super) fn append(&self, disk: &Disk, key: &str, bytes: &[u8]) -> Result<()> {
+        let path = disk.path(key);
+        let handle = match self.kept(key) {
+            Some(handle) if still_named(&handle, &path) => handle,
+            _ => self.open(key, &path)?,
+        };
+        let mut file = handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = file
+            .metadata()
+            .map_err(|error| failure("reading", &path, error))?
+            .len();
+        let written = file.write_all(bytes).and_then(|()| file.sync_data());
+        if let Err(error) = written {
+            // Part of the bytes may have been written: a later append must not stand behind half an entry.
+            if let Err(error) = file.set_len(length).and_then(|()| file.sync_data()) {
+                tracing::warn!(path = %path.display(), %error, "a failed append could not be taken back");
+            }
+            self.forget(key);
+            return Err(failure("appending to", &path, error));
+        }
+        Ok(())
+    }
+
+    /// Closes the handle of a key: its file is about to get another content or to go.
+    pub(super) fn forget(&self, key: &str) {
+        self.handles().remove(key);
+    }
+
+    fn handles(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Mutex<File>>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept(&self, key: &str) -> Option<Arc<Mutex<File>>> {
+        self.handles().get(key).cloned()
+    }
+
+    fn open(&self, key: &str, path: &Path) -> Result<Arc<Mutex<File>>> {
+        let opening = |error| failure("opening", path, error);
+        let mut options = fs::OpenOptions::new();
+        options.append(true);
+        let file = match options.open(path) {
+            Ok(file) => separate(file, path)?,
+            Err(error) if is_absent(&error) => {
+                create_folder_of(path)?;
+                let file = options.create(true).open(path).map_err(opening)?;
+                sync_folder(path)?;
+                file
+            }
+            Err(error) => return Err(opening(error)),
+        };
+        let handle = Arc::new(Mutex::new(file));
+        let mut handles = self.handles();
+        if handles.len() >= KEPT {
+            // Any will do: a handle that is still in use stays open for its user and is opened again later.
+            let other = handles.keys().next().cloned();
+            if let Some(other) = other {
+                handles.remove(&other);
+            }
+        }
+        handles.insert(key.to_owned(), Arc::clone(&handle));
+        Ok(handle)
+    }
+}
+
+/// Gives a file that has a second name (made by a copy) a content of its own before it grows.
+#[cfg(unix)]
+fn separate(file: File, path: &Path) -> Result<File> {
+    use std::os::unix::fs::MetadataExt as _;
+    let failed = |error| failure("copying", path, error);
+    if file.metadata().map_err(failed)?.nlink() < 2 {
+        return Ok(file);
+    }
+    let own = path.with_file_name(format!(".{:016x}.tmp", file.metadata().map_err(failed)?.ino()));
+    fs::copy(path, &own).map_err(failed)?;
+    File::open(&own)
+        .and_then(|copy| copy.sync_all())
+        .map_err(failed)?;
+    fs::rename(&own, path).map_err(failed)?;
+    sync_folder(path)?;
+    fs::OpenOptions::new().append(true).open(path).map_err(failed)
+}
+
+#[cfg(not(unix))]
+fn separate(file: File, _path: &Path) -> Result<File> {
+    Ok(file)
+}
+
+/// Tells whether the path still names the open file: somebody else may have replaced or removed it.
+#[cfg(unix)]
+fn still_named(handle: &Mutex<File>, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let opened = handle.lock().unwrap_or_else(PoisonError::into_inner).metadata();
+    match (opened, fs::metadata(path)) {
+        (Ok(opened), Ok(named)) => {
+            opened.ino() == named.ino() && opened.dev() == named.dev() && named.nlink() == 1
+        }
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn still_named(_handle: &Mutex<File>, path: &Path) -> bool {
+    path.exists()
+}

@@ -1,0 +1,148 @@
+//! The file store: objects as files below a folder, written so that a crash leaves either the old or the new content.
+
+mod append;
+mod disk;
+mod lock;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use self::{append::Appenders, disk::Disk, lock::Locks};
+use super::{Condition, LockGuard, Object, ObjectInfo, Store, Version, check_key};
+use crate::{
+    error::{Error, Result},
+    runtime::Runtime,
+};
+
+/// A store below a folder, the layout of which is that of the reference engine's file backend.
+///
+/// Several stores may work on one folder, in one process or in several. A clone is another handle of the same store.
+#[derive(Clone)]
+pub struct FileStore(Arc<Inner>);
+
+struct Inner {
+    runtime: Runtime,
+    disk: Disk,
+    appenders: Appenders,
+    locks: Locks,
+}
+
+impl FileStore {
+    /// Creates a store below `root`, which must be absolute. The folder is created by the first write.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when `root` is relative.
+    pub fn new(root: impl AsRef<Path>, runtime: Runtime) -> Result<Self> {
+        let root = root.as_ref();
+        if !root.is_absolute() {
+            return Err(Error::invalid(format!(
+                "the store's folder {:?} is not an absolute path",
+                root.display()
+            )));
+        }
+        // Collecting the components leaves out `.` segments and doubled separators.
+        let root: PathBuf = root.components().collect();
+        Ok(Self(Arc::new(Inner {
+            disk: Disk::new(root, Arc::clone(&runtime.random), Arc::clone(&runtime.clock)),
+            appenders: Appenders::default(),
+            locks: Locks::default(),
+            runtime,
+        })))
+    }
+
+    /// Returns the folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.0.disk.root()
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let inner = Arc::clone(&self.0);
+        self.0
+            .runtime
+            .spawner
+            .spawn_blocking(move || work(&inner))
+            .await?
+    }
+}
+
+impl std::fmt::Debug for FileStore {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("FileStore").field(&self.root()).finish()
+    }
+}
+
+#[async_trait]
+impl Store for FileStore {
+    fn url(&self) -> String {
+        format!("file://{}", self.root().display())
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        check_key(key)?;
+        let key = key.to_owned();
+        self.blocking(move |inner| inner.disk.read(&key)).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        check_key(key)?;
+        let key = key.to_owned();
+        self.blocking(move |inner| {
+            inner.appenders.forget(&key);
+            inner.disk.write(&key, &bytes, &condition)
+        })
+        .await
+    }
+
+    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
+        check_key(key)?;
+        let key = key.to_owned();
+        self.blocking(move |inner| inner.appenders.append(&inner.disk, &key, &bytes))
+            .await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        let prefix = prefix.to_owned();
+        self.blocking(move |inner| inner.disk.list(&prefix)).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        check_key(key)?;
+        let key = key.to_owned();
+        self.blocking(move |inner| {
+            inner.appenders.forget(&key);
+            inner.disk.remove(&key)
+        })
+        .await
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        check_key(from)?;
+        check_key(to)?;
+        let (from, to) = (from.to_owned(), to.to_owned());
+        self.blocking(move |inner| {
+            inner.appenders.forget(&from);
+            inner.appenders.forget(&to);
+            inner.disk.copy(&from, &to)
+        })
+        .await
+    }
+
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        check_key(name)?;
+        let name = name.to_owned();
+        self.blocking(move |inner| {
+            let guard = inner.locks.take(&inner.disk, &name)?;
+            Ok(Box::new(guard) as Box<dyn LockGuard>)
+        })
+        .await
+    }
+}

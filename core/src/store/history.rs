@@ -1,0 +1,118 @@
+//! History: one record for each finished operation, with the checkpoint that it left.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use super::{Condition, StackName, Store, compression::expand};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    runtime::Timestamp,
+};
+
+/// A record of an operation, in the form and order of the reference engine's files. Times are in seconds since 1970.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    /// `update`, `refresh`, `destroy`, `import`, `resource-import`, `rename`.
+    pub kind: String,
+    /// When it began.
+    #[serde(default)]
+    pub start_time: i64,
+    /// What the user said about it.
+    #[serde(default)]
+    pub message: String,
+    /// Facts about where it ran.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// The configuration in the form of stack files, secrets encrypted.
+    #[serde(default = "no_config")]
+    pub config: Box<RawValue>,
+    /// Always 0 in files.
+    #[serde(default)]
+    pub version: i64,
+    /// `succeeded`, `failed` or `in-progress`.
+    #[serde(default)]
+    pub result: String,
+    /// When it ended.
+    #[serde(default)]
+    pub end_time: i64,
+    /// How many resources each kind of step concerned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_changes: Option<BTreeMap<String, u64>>,
+}
+
+fn no_config() -> Box<RawValue> {
+    RawValue::NULL.to_owned()
+}
+
+/// Writes a record, after the copy of the checkpoint that it speaks of.
+pub(super) async fn write(
+    store: &Arc<dyn Store>,
+    name: &StackName,
+    checkpoint: Option<&str>,
+    entry: &HistoryEntry,
+    now: Timestamp,
+) -> Result<()> {
+    let text =
+        serde_json::to_vec(entry).map_err(|error| Error::internal(format!("writing history: {error}")))?;
+    let text = Bytes::from(text);
+    let mut moment = now.as_nanosecond();
+    loop {
+        let stem = format!("{}{}-{moment}", name.history(), name.stack());
+        if let Some(checkpoint) = checkpoint {
+            let ending = super::layout::CHECKPOINT_ENDINGS
+                .iter()
+                .rev()
+                .find(|ending| checkpoint.ends_with(*ending))
+                .unwrap_or(&".json");
+            store
+                .copy(checkpoint, &format!("{stem}.checkpoint{ending}"))
+                .await?;
+        }
+        let key = format!("{stem}.history.json");
+        match store.put(&key, text.clone(), Condition::Absent).await {
+            // A record of the same nanosecond: a clock that stands still, or another host.
+            Err(error) if error.kind() == ErrorKind::Conflict => moment += 1,
+            other => return other.map(drop),
+        }
+    }
+}
+
+/// Reads the records, the newest first. One that cannot be understood is an error that names it.
+pub(super) async fn read(store: &Arc<dyn Store>, name: &StackName) -> Result<Vec<HistoryEntry>> {
+    let mut keys: Vec<(i128, String)> = store
+        .list(&name.history())
+        .await?
+        .into_iter()
+        .filter_map(|object| Some((moment(name, &object.key)?, object.key)))
+        .collect();
+    keys.sort_unstable_by(|left, right| right.cmp(left));
+    let mut entries = Vec::with_capacity(keys.len());
+    for (_, key) in keys {
+        let Some(object) = store.get(&key).await? else {
+            continue;
+        };
+        let entry = serde_json::from_slice(&expand(&key, object.bytes)?).map_err(|error| {
+            Error::new(
+                ErrorKind::State,
+                format!("the history record {key} cannot be read: {error}"),
+            )
+        })?;
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// Takes the time out of `<stack>-<nanoseconds>.history.json`.
+fn moment(name: &StackName, key: &str) -> Option<i128> {
+    let (time, ending) = key
+        .strip_prefix(&name.history())?
+        .strip_prefix(name.stack())?
+        .strip_prefix('-')?
+        .split_once('.')?;
+    matches!(ending, "history.json" | "history.json.gz" | "history.json.zst")
+        .then(|| time.parse().ok())
+        .flatten()
+}

@@ -1,0 +1,183 @@
+//! Facts about this process and its host, by which lock files tell their owners.
+
+use std::sync::Arc;
+
+use crate::runtime::Timestamp;
+
+/// Who holds the locks that this process takes, and whether other owners on this host still live.
+#[derive(Clone)]
+pub struct HostFacts {
+    /// This process.
+    pub pid: u32,
+    /// The user that it runs as.
+    pub username: String,
+    /// The host's name.
+    pub hostname: String,
+    /// Looks up other processes of this host.
+    pub processes: Arc<dyn Processes>,
+}
+
+/// What is known of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessState {
+    /// There is none with this id.
+    Gone,
+    /// It runs since then, if that is known.
+    Running(Option<Timestamp>),
+    /// Nothing can be found out.
+    Unknown,
+}
+
+/// Looks up processes.
+pub trait Processes: Send + Sync + 'static {
+    /// Tells whether a process of this host runs.
+    fn state(&self, pid: u32) -> ProcessState;
+}
+
+impl HostFacts {
+    /// Asks the operating system. Reads no environment variable.
+    #[must_use]
+    pub fn system() -> Self {
+        Self {
+            pid: std::process::id(),
+            username: system::username(),
+            hostname: system::hostname(),
+            processes: Arc::new(SystemProcesses),
+        }
+    }
+}
+
+impl std::fmt::Debug for HostFacts {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            formatter,
+            "{}@{} (pid {})",
+            self.username, self.hostname, self.pid
+        )
+    }
+}
+
+/// The processes of the operating system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemProcesses;
+
+impl Processes for SystemProcesses {
+    fn state(&self, pid: u32) -> ProcessState {
+        system::process(pid)
+    }
+}
+
+#[cfg(unix)]
+mod system {
+    use super::ProcessState;
+
+    pub(super) fn hostname() -> String {
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
+    }
+
+    /// Finds the user's name in the system's list; the number does when it is not there.
+    pub(super) fn username() -> String {
+        let id = rustix::process::getuid().as_raw().to_string();
+        let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        users
+            .lines()
+            .find_map(|line| {
+                let mut fields = line.split(':');
+                let name = fields.next()?;
+                (fields.nth(1)? == id).then(|| name.to_owned())
+            })
+            .unwrap_or(id)
+    }
+
+    pub(super) fn process(pid: u32) -> ProcessState {
+        let Some(id) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else {
+            return ProcessState::Gone;
+        };
+        match rustix::process::test_kill_process(id) {
+            Err(rustix::io::Errno::SRCH) => ProcessState::Gone,
+            // Not being allowed to signal it proves that it is there.
+            _ => super::start::running(pid),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use super::ProcessState;
+
+    pub(super) fn hostname() -> String {
+        "unknown".to_owned()
+    }
+
+    pub(super) fn username() -> String {
+        "unknown".to_owned()
+    }
+
+    pub(super) fn process(_pid: u32) -> ProcessState {
+        ProcessState::Unknown
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod start {
+    use std::fs::read_to_string;
+
+    use super::{ProcessState, Timestamp};
+
+    /// Finds out since when a process runs; one that has ended and waits for its parent is gone.
+    pub(super) fn running(pid: u32) -> ProcessState {
+        let Ok(stat) = read_to_string(format!("/proc/{pid}/stat")) else {
+            return ProcessState::Running(None);
+        };
+        // The second field is a name in parentheses, which may hold anything.
+        let Some((_, fields)) = stat.rsplit_once(')') else {
+            return ProcessState::Running(None);
+        };
+        let mut fields = fields.split_ascii_whitespace();
+        if matches!(fields.next(), Some("Z" | "X")) {
+            return ProcessState::Gone;
+        }
+        ProcessState::Running(fields.nth(18).and_then(|ticks| started(ticks.parse().ok()?)))
+    }
+
+    /// Turns the kernel's count of ticks since it started into a time.
+    fn started(ticks: u64) -> Option<Timestamp> {
+        let boot: i64 = read_to_string("/proc/stat")
+            .ok()?
+            .lines()
+            .find_map(|line| line.strip_prefix("btime "))?
+            .trim()
+            .parse()
+            .ok()?;
+        let seconds = i64::try_from(ticks / rustix::param::clock_ticks_per_second()).ok()?;
+        Timestamp::from_second(boot + seconds).ok()
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+mod start {
+    use super::ProcessState;
+
+    pub(super) fn running(_pid: u32) -> ProcessState {
+        ProcessState::Running(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_runs_and_an_impossible_one_does_not() {
+        let facts = HostFacts::system();
+        assert!(!facts.hostname.is_empty() && !facts.username.is_empty());
+        assert_eq!(facts.processes.state(0), ProcessState::Gone);
+        assert_eq!(facts.processes.state(u32::MAX), ProcessState::Gone);
+        let ProcessState::Running(started) = facts.processes.state(facts.pid) else {
+            panic!("this process runs");
+        };
+        if cfg!(target_os = "linux") {
+            assert!(started.unwrap() > Timestamp::from_second(1_500_000_000).unwrap());
+        }
+    }
+}

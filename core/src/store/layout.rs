@@ -1,0 +1,179 @@
+//! The layout of stores: which object of a stack has which key. It is that of the reference engine's file backend.
+
+use std::fmt;
+
+use smol_str::SmolStr;
+
+use super::is_plain_name;
+use crate::error::{Error, Result};
+
+/// The only organization that stores of files know.
+pub const ORGANIZATION: &str = "organization";
+
+/// Says which layout a store has.
+pub(super) const META: &str = ".pulumi/meta.yaml";
+
+/// Below this are the checkpoints.
+pub(super) const STACKS: &str = ".pulumi/stacks/";
+
+/// The forms of a checkpoint; the first is the one that is written.
+pub(super) const CHECKPOINT_ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
+
+/// A stack's place in a store: its project and its name.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StackName {
+    project: SmolStr,
+    stack: SmolStr,
+}
+
+impl StackName {
+    /// Creates a name of its parts.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when one of them has characters that names cannot have, or more than 100.
+    pub fn new(project: &str, stack: &str) -> Result<Self> {
+        crate::project::check_project_name(project)?;
+        if stack.len() > 100 {
+            return Err(Error::invalid("a stack name must be 100 characters or less"));
+        }
+        if !is_plain_name(stack) {
+            return Err(Error::invalid(format!(
+                "the stack name {stack:?} may only contain alphanumeric, hyphens, underscores, or periods"
+            )));
+        }
+        Ok(Self {
+            project: project.into(),
+            stack: stack.into(),
+        })
+    }
+
+    /// Parses `project/stack` or `organization/project/stack`; the organization must be `organization`.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when the text has another form.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut parts = text.split('/');
+        match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some(project), Some(stack), None, None) => Self::new(project, stack),
+            (Some(ORGANIZATION), Some(project), Some(stack), None) => Self::new(project, stack),
+            (Some(_), Some(_), Some(_), None) => Err(Error::invalid(format!(
+                "the stack {text:?} must be in the organization '{ORGANIZATION}'"
+            ))),
+            _ => Err(Error::invalid(format!(
+                "the stack {text:?} must have the form project/stack"
+            ))),
+        }
+    }
+
+    /// Returns the project's name.
+    #[must_use]
+    pub fn project(&self) -> &str {
+        &self.project
+    }
+
+    /// Returns the stack's own name.
+    #[must_use]
+    pub fn stack(&self) -> &str {
+        &self.stack
+    }
+
+    /// Returns `organization/project/stack`, as checkpoints name it.
+    #[must_use]
+    pub fn qualified(&self) -> String {
+        format!("{ORGANIZATION}/{self}")
+    }
+
+    pub(super) fn checkpoint(&self, ending: &str) -> String {
+        format!("{STACKS}{self}{ending}")
+    }
+
+    /// Everything whose key starts with this may be a checkpoint of the stack.
+    pub(super) fn checkpoint_prefix(&self) -> String {
+        format!("{STACKS}{self}.json")
+    }
+
+    pub(super) fn tags(&self) -> String {
+        format!("{STACKS}{self}.pulumi-tags")
+    }
+
+    /// Returns the key of the journal; the reference engine does not know the folder.
+    #[must_use]
+    pub fn journal(&self) -> String {
+        format!(".pulumi/journals/{self}.journal")
+    }
+
+    pub(super) fn orphan(&self, number: usize) -> String {
+        format!(".pulumi/journals/{self}.journal.orphan-{number}")
+    }
+
+    pub(super) fn history(&self) -> String {
+        format!(".pulumi/history/{self}/")
+    }
+
+    pub(super) fn locks(&self) -> String {
+        format!(".pulumi/locks/{ORGANIZATION}/{self}/")
+    }
+
+    /// Reads a name back from the key of a checkpoint; `None` for other keys.
+    pub(super) fn of_checkpoint(key: &str) -> Option<Self> {
+        let name = key.strip_prefix(STACKS)?;
+        let name = CHECKPOINT_ENDINGS
+            .iter()
+            .find_map(|ending| name.strip_suffix(ending))?;
+        let (project, stack) = name.split_once('/')?;
+        Self::new(project, stack).ok()
+    }
+}
+
+impl fmt::Display for StackName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.project, self.stack)
+    }
+}
+
+impl fmt::Debug for StackName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_is_named_with_or_without_the_organization() {
+        let name = StackName::parse("shop/dev").unwrap();
+        assert_eq!(StackName::parse("organization/shop/dev").unwrap(), name);
+        assert_eq!(name.qualified(), "organization/shop/dev");
+        for text in [
+            "dev",
+            "me/shop/dev",
+            "a/b/c/d",
+            "shop/",
+            "/dev",
+            "shop/..",
+            "a b/dev",
+        ] {
+            assert!(StackName::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_checkpoints_are_taken_for_stacks() {
+        let name = |key: &str| StackName::of_checkpoint(key).map(|name| name.to_string());
+        assert_eq!(name(".pulumi/stacks/shop/dev.json").as_deref(), Some("shop/dev"));
+        assert_eq!(
+            name(".pulumi/stacks/shop/a.b.json.gz").as_deref(),
+            Some("shop/a.b")
+        );
+        for key in [
+            ".pulumi/stacks/shop/dev.json.bak",
+            ".pulumi/stacks/shop/dev.pulumi-tags",
+            ".pulumi/stacks/dev.json",
+            ".pulumi/stacks/a/b/dev.json",
+        ] {
+            assert_eq!(name(key), None, "{key}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Lock files: how this engine and the reference engine keep off each other's stacks.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Condition, HostFacts, LockGuard, ObjectInfo, ProcessState, StackName, Store};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    runtime::{Runtime, Timestamp},
+};
+
+/// What a lock file says of its owner.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct Owner {
+    pid: u32,
+    username: String,
+    hostname: String,
+    timestamp: Timestamp,
+}
+
+impl Owner {
+    /// Tells whether the owner can no longer come back to release its lock.
+    ///
+    /// Only asked while this process holds the store's own lock of the stack, which no other lock of this very process
+    /// can survive.
+    fn is_gone(&self, facts: &HostFacts) -> bool {
+        if self.hostname != facts.hostname {
+            return false;
+        }
+        if self.pid == facts.pid {
+            return true;
+        }
+        match facts.processes.state(self.pid) {
+            ProcessState::Gone => true,
+            // The id went to another process. Start times are known to the second.
+            ProcessState::Running(Some(started)) => started.as_second() > self.timestamp.as_second() + 1,
+            ProcessState::Running(None) | ProcessState::Unknown => false,
+        }
+    }
+}
+
+/// The lock of a stack, released when it is dropped. [`Self::release`] also waits for that.
+pub struct StackLock(Mutex<Option<Held>>);
+
+struct Held {
+    store: Arc<dyn Store>,
+    key: String,
+    runtime: Runtime,
+    guard: Box<dyn LockGuard>,
+}
+
+impl Held {
+    async fn release(self) -> Result<()> {
+        let result = self.store.delete(&self.key).await;
+        // Only now may another process of this engine look at the lock files.
+        drop(self.guard);
+        result
+    }
+}
+
+impl StackLock {
+    /// Locks a stack against this engine and the reference engine. Locks whose owners died on this host are removed.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`], with the reference engine's text, when somebody else holds the stack.
+    pub(super) async fn take(
+        store: &Arc<dyn Store>,
+        name: &StackName,
+        facts: &HostFacts,
+        runtime: &Runtime,
+    ) -> Result<Self> {
+        let guard = match store.lock(&name.qualified()).await {
+            Ok(guard) => guard,
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                let holders = Others::read(store, name, "").await?;
+                return Err(if holders.0.is_empty() {
+                    locked("", 1)
+                } else {
+                    holders.conflict(store)
+                });
+            }
+            Err(error) => return Err(error),
+        };
+        let mut others = Others::read(store, name, "").await?;
+        others.sweep(store, facts).await?;
+        if !others.0.is_empty() {
+            return Err(others.conflict(store));
+        }
+        let key = format!("{}{}.json", name.locks(), runtime.random.uuid());
+        let owner = Owner {
+            pid: facts.pid,
+            username: facts.username.clone(),
+            hostname: facts.hostname.clone(),
+            timestamp: runtime.clock.now(),
+        };
+        let text = serde_json::to_vec(&owner)
+            .map_err(|error| Error::internal(format!("writing a lock: {error}")))?;
+        let lock = Self(Mutex::new(Some(Held {
+            store: Arc::clone(store),
+            key: key.clone(),
+            runtime: runtime.clone(),
+            guard,
+        })));
+        store.put(&key, text.into(), Condition::Absent).await?;
+        // Whoever else wrote between the first look and now sees ours as well, and both give way.
+        let others = Others::read(store, name, &key).await?;
+        if others.0.is_empty() {
+            return Ok(lock);
+        }
+        lock.release().await?;
+        Err(others.conflict(store))
+    }
+
+    /// Releases the lock and waits until that is done.
+    ///
+    /// # Errors
+    /// Those of the store; the lock file then remains, and is removed when the next lock is taken on this host.
+    pub async fn release(self) -> Result<()> {
+        match self.take_held() {
+            Some(held) => held.release().await,
+            None => Ok(()),
+        }
+    }
+
+    fn take_held(&self) -> Option<Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Drop for StackLock {
+    fn drop(&mut self) {
+        if let Some(held) = self.take_held() {
+            let spawner = held.runtime.spawner.clone();
+            drop(spawner.spawn(async move {
+                if let Err(error) = held.release().await {
+                    tracing::warn!(%error, "a stack's lock file could not be removed");
+                }
+            }));
+        }
+    }
+}
+
+impl std::fmt::Debug for StackLock {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("StackLock").finish_non_exhaustive()
+    }
+}
+
+/// Lock files of a stack with what they say; `None` for one that cannot be understood.
+struct Others(Vec<(String, Option<Owner>)>);
+
+impl Others {
+    async fn read(store: &Arc<dyn Store>, name: &StackName, own: &str) -> Result<Self> {
+        let mut others = Vec::new();
+        for ObjectInfo { key, .. } in store.list(&name.locks()).await? {
+            if key == own || !key.ends_with(".json") {
+                continue;
+            }
+            // One that is gone by now was just released.
+            if let Some(object) = store.get(&key).await? {
+                let owner = serde_json::from_slice(&object.bytes).ok();
+                others.push((key, owner));
+            }
+        }
+        Ok(Self(others))
+    }
+
+    /// Removes the lock files whose owners are gone.
+    async fn sweep(&mut self, store: &Arc<dyn Store>, facts: &HostFacts) -> Result<()> {
+        let mut alive = Vec::new();
+        for (key, owner) in self.0.drain(..) {
+            if owner.as_ref().is_some_and(|owner| owner.is_gone(facts)) {
+                tracing::info!(%key, "removing the lock of a process that is gone");
+                store.delete(&key).await?;
+            } else {
+                alive.push((key, owner));
+            }
+        }
+        self.0 = alive;
+        Ok(())
+    }
+
+    fn conflict(&self, store: &Arc<dyn Store>) -> Error {
+        let url = store.url();
+        let mut lines = String::new();
+        for (key, owner) in &self.0 {
+            lines.push_str(&match owner {
+                Some(owner) => format!(
+                    "\n  {url}/{key}: created by {}@{} (pid {}) at {}",
+                    owner.username,
+                    owner.hostname,
+                    owner.pid,
+                    owner.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                ),
+                None => format!("\n  {url}/{key}: its owner is not known"),
+            });
+        }
+        locked(&lines, self.0.len())
+    }
+}
+
+fn locked(lines: &str, count: usize) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!(
+            "the stack is currently locked by {count} lock(s). Either wait for the other process(es) to end \
+             or delete the lock file with `pulumi cancel`.{lines}"
+        ),
+    )
+}

@@ -1,0 +1,163 @@
+//! Stores: where stacks' states live. A small trait over named objects; the layout above it is the same for all.
+
+mod compression;
+#[cfg(test)]
+mod faulty;
+mod file;
+mod history;
+mod host;
+mod layout;
+mod lock_file;
+mod memory;
+mod open;
+mod session;
+mod stack;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+pub use file::FileStore;
+pub use history::HistoryEntry;
+pub use host::{HostFacts, ProcessState, Processes, SystemProcesses};
+pub use layout::{ORGANIZATION, StackName};
+pub use lock_file::StackLock;
+pub use memory::MemoryStore;
+pub use open::open;
+pub use session::{HistoryRecord, LoadedStack, StackSession};
+pub use stack::{CheckpointBase, StackStorage, StoredStack, list_stacks};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    runtime::Timestamp,
+};
+
+/// What tells one content of an object from another (a hash, an ETag, a counter).
+pub type Version = Arc<str>;
+
+/// An object as it was read.
+#[derive(Clone, Debug)]
+pub struct Object {
+    /// The content.
+    pub bytes: Bytes,
+    /// Its version.
+    pub version: Version,
+}
+
+/// An object as a listing shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectInfo {
+    /// The whole key.
+    pub key: String,
+    /// The content's length in bytes.
+    pub size: u64,
+    /// When it was last written.
+    pub modified: Timestamp,
+}
+
+/// Under which circumstances a write may replace what is there.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// Whatever is there.
+    Any,
+    /// Only when nothing is there.
+    Absent,
+    /// Only when this version is there.
+    Match(Version),
+}
+
+/// Named objects with conditional writes and appends. Keys are relative, separated by `/`.
+///
+/// Every method that writes returns only after the content is durable. A failed write leaves what was there.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Returns a URL for people and messages, `file:///…` for instance.
+    fn url(&self) -> String;
+
+    /// Reads an object; `None` when there is none.
+    async fn get(&self, key: &str) -> Result<Option<Object>>;
+
+    /// Replaces an object as a whole, atomically.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when the condition does not hold.
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version>;
+
+    /// Adds `bytes` at the end of an object, which is created when there is none.
+    async fn append(&self, key: &str, bytes: Bytes) -> Result<()>;
+
+    /// Lists the objects whose keys start with `prefix`, in the order of their keys.
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>>;
+
+    /// Removes an object; nothing happens when there is none.
+    async fn delete(&self, key: &str) -> Result<()>;
+
+    /// Makes `to` an object of the same content as `from`, atomically, whatever was there.
+    ///
+    /// A store that can share the content of both does so; a later write to one never shows in the other.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when there is no `from`.
+    async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        let Some(object) = self.get(from).await? else {
+            return Err(not_found(from));
+        };
+        self.put(to, object.bytes, Condition::Any).await?;
+        Ok(())
+    }
+
+    /// Takes the exclusive lock of `name`, which ends with the returned guard, or with this process.
+    ///
+    /// It guards against others of this engine only; the reference engine's lock files are a matter of the layout.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`], at once, when somebody else holds it.
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>>;
+}
+
+/// Holds a lock until it is dropped.
+pub trait LockGuard: Send + Sync {}
+
+fn not_found(key: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("there is no object {key:?}"))
+}
+
+fn changed(key: &str) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!("the object {key:?} was changed by somebody else"),
+    )
+}
+
+fn locked(name: &str) -> Error {
+    Error::new(
+        ErrorKind::Conflict,
+        format!("the lock {name:?} is held by somebody else"),
+    )
+}
+
+/// Checks that a key can be a path below a folder: relative, and without segments that lead elsewhere.
+fn check_key(key: &str) -> Result<()> {
+    let valid = key.split('/').all(|segment| {
+        !segment.is_empty() && segment != "." && segment != ".." && !segment.contains(['\\', '\0', ':'])
+    });
+    if valid {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("invalid object key {key:?}")))
+    }
+}
+
+/// Tells whether a text can be the name of a project or a stack: letters, digits, `_`, `-` and `.`.
+pub(crate) fn is_plain_name(name: &str) -> bool {
+    !name.is_empty()
+        && name != "."
+        && name != ".."
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+}
+
+#[cfg(test)]
+mod tests;

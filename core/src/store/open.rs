@@ -1,0 +1,110 @@
+//! Opening a store by its URL.
+
+use std::{path::Path, sync::Arc};
+
+use super::{FileStore, MemoryStore, Store};
+use crate::{
+    error::{Error, Result},
+    runtime::Runtime,
+};
+
+/// Opens the store of a URL: `file:///absolute/folder`, `file://./relative/folder` or `memory://`.
+///
+/// Relative folders stand below `base`. A folder need not exist: the first write creates it. Each `memory://` is a new,
+/// empty store.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] when the scheme is another or there is none.
+pub fn open(url: &str, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>> {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Err(
+            Error::invalid(format!("the store URL {url:?} has no scheme")).with_hint(
+                "write file://./state for a folder, or memory:// for a store that ends with the process",
+            ),
+        );
+    };
+    match scheme {
+        "memory" if rest.is_empty() => Ok(Arc::new(MemoryStore::new(runtime.clone()))),
+        "memory" => Err(Error::invalid(format!(
+            "the store URL {url:?} must be just memory://"
+        ))),
+        "file" => {
+            let path = file_path(url, rest)?;
+            Ok(Arc::new(FileStore::new(base.join(path), runtime.clone())?))
+        }
+        other => Err(Error::invalid(format!(
+            "the store URL {url:?} has the scheme {other:?}, which is not supported"
+        ))
+        .with_hint("supported are file:// and memory://; other stores can be passed as objects")),
+    }
+}
+
+/// Takes the path out of a file URL. `?` begins parameters of other engines (`no_tmp_dir`), which change nothing here.
+fn file_path(url: &str, rest: &str) -> Result<String> {
+    let path = rest.split_once('?').map_or(rest, |(path, _)| path);
+    if path.is_empty() {
+        return Err(Error::invalid(format!("the store URL {url:?} names no folder")));
+    }
+    if path == "~" || path.starts_with("~/") {
+        return Err(Error::invalid(format!(
+            "the store URL {url:?} starts with ~, which only a shell knows"
+        ))
+        .with_hint("write the whole path"));
+    }
+    percent_decode(path)
+        .ok_or_else(|| Error::invalid(format!("the store URL {url:?} has an invalid percent escape")))
+}
+
+fn percent_decode(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let mut bytes = text.bytes();
+    let mut decoded = Vec::with_capacity(text.len());
+    while let Some(byte) = bytes.next() {
+        decoded.push(if byte == b'%' {
+            let high = char::from(bytes.next()?).to_digit(16)?;
+            let low = char::from(bytes.next()?).to_digit(16)?;
+            u8::try_from(high * 16 + low).ok()?
+        } else {
+            byte
+        });
+    }
+    String::from_utf8(decoded).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url_of(url: &str) -> Result<String> {
+        let executor = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = Runtime::system(executor.handle().clone());
+        open(url, Path::new("/base"), &runtime).map(|store| store.url())
+    }
+
+    #[test]
+    fn relative_folders_stand_below_the_base() {
+        assert_eq!(url_of("file:///abs/state").unwrap(), "file:///abs/state");
+        assert_eq!(url_of("file://./state").unwrap(), "file:///base/state");
+        assert_eq!(
+            url_of("file://a%20b?no_tmp_dir=true").unwrap(),
+            "file:///base/a b"
+        );
+        assert_eq!(url_of("memory://").unwrap(), "memory://");
+    }
+
+    #[test]
+    fn a_url_that_cannot_be_opened_says_why() {
+        for (url, reason) in [
+            ("state", "no scheme"),
+            ("s3://bucket", "\"s3\", which is not supported"),
+            ("file://", "names no folder"),
+            ("file://~/x", "starts with ~"),
+            ("file:///a%zz", "percent escape"),
+        ] {
+            let error = url_of(url).unwrap_err();
+            assert!(error.message().contains(reason), "{url}: {error}");
+        }
+    }
+}

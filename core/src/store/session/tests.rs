@@ -1,0 +1,280 @@
+//! Operations over stored state: recovery, commits, crashes at every write, export and import.
+
+use super::*;
+use crate::{
+    executor::StepOp,
+    property::{PropertyMap, PropertyValue},
+    resource::{PendingOperationKind, ResourceState},
+    runtime::Runtime,
+    secrets::{Base64Provider, PassphraseProvider},
+    state::{Journal, JournalRecord, Ledger, OperationId, StateRef},
+    store::{
+        Condition, HostFacts, MemoryStore, StackName, Store,
+        faulty::{Fault, FaultyStore},
+    },
+    urn::Urn,
+};
+
+fn runtime() -> Runtime {
+    Runtime::system(tokio::runtime::Handle::current())
+}
+
+fn memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new(runtime()))
+}
+
+fn storage(store: &Arc<dyn Store>, name: &str) -> StackStorage {
+    let name = StackName::parse(name).unwrap();
+    StackStorage::new(Arc::clone(store), name, HostFacts::system(), runtime())
+}
+
+fn names(snapshot: &Snapshot) -> Vec<&str> {
+    snapshot
+        .resources
+        .iter()
+        .map(|record| record.urn.name())
+        .collect()
+}
+
+fn thing(name: &str) -> Arc<ResourceState> {
+    let urn = Urn::new("dev", "shop", "", "shop:index:Box", name);
+    let mut state = ResourceState::new(urn, "shop:index:Box".into(), false);
+    state.outputs = PropertyMap::from_iter([("password", PropertyValue::secret("hunter2".into()))]);
+    Arc::new(state)
+}
+
+async fn begin(journal: &Journal, name: &str) -> OperationId {
+    let operation = journal.next_operation_id();
+    let record = JournalRecord::Begin {
+        op: StepOp::Create,
+        pending: Some(PendingOperationKind::Creating),
+        old: None,
+        new: Some(thing(name)),
+        keys: Vec::new(),
+        diffs: Vec::new(),
+        detailed_diff: None,
+    };
+    journal.append(operation, record).await.unwrap();
+    operation
+}
+
+async fn create(journal: &Journal, name: &str) {
+    let operation = begin(journal, name).await;
+    let new = StateRef {
+        id: journal.next_state_id(),
+        state: thing(name),
+    };
+    let record = JournalRecord::Success {
+        op: StepOp::Create,
+        result_op: StepOp::Create,
+        removed: Vec::new(),
+        marked: Vec::new(),
+        new: Some(new),
+        in_place: false,
+        elided: false,
+    };
+    journal.append(operation, record).await.unwrap();
+}
+
+/// Begins an update of a stack, as an operation does.
+async fn operation(stack: &StackStorage) -> Result<(StackSession, Journal)> {
+    let loaded = stack.load(&Base64Provider).await?;
+    let mut snapshot = loaded.snapshot.clone();
+    if snapshot.secrets.is_none() {
+        snapshot.secrets = Some(Base64Provider.create().await?);
+    }
+    let session = stack.begin(loaded, &snapshot, "update").await?;
+    let journal = Journal::start(Ledger::new(snapshot), session.sink(), &runtime());
+    Ok((session, journal))
+}
+
+#[tokio::test]
+async fn what_an_operation_commits_is_loaded_again() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    let (session, journal) = operation(&stack).await.unwrap();
+    create(&journal, "a").await;
+    let ledger = journal.finish().await.unwrap();
+    session.commit(&ledger.compose().unwrap()).await.unwrap();
+    session
+        .record_history(HistoryRecord {
+            kind: "update",
+            message: String::new(),
+            started: Timestamp::UNIX_EPOCH,
+            ended: Timestamp::UNIX_EPOCH,
+            succeeded: true,
+            changes: [("create", 1)].into(),
+            config: Config::parse(r#"{"shop:size": "1"}"#).unwrap(),
+        })
+        .await
+        .unwrap();
+    let loaded = stack.load(&Base64Provider).await.unwrap();
+    assert_eq!(names(&loaded.snapshot), ["a"]);
+    assert!(loaded.warnings.is_empty() && loaded.stored.journal.is_none());
+    let history = stack.history().await.unwrap();
+    let text = serde_json::to_string(&history).unwrap();
+    assert_eq!(
+        text,
+        r#"[{"kind":"update","startTime":0,"message":"","environment":{},"config":{"shop:size":"1"},"version":0,"result":"succeeded","endTime":0,"resourceChanges":{"create":1}}]"#
+    );
+}
+
+#[tokio::test]
+async fn what_a_dead_process_had_journaled_is_loaded_and_folded() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    {
+        let (_session, journal) = operation(&stack).await.unwrap();
+        create(&journal, "a").await;
+        begin(&journal, "b").await;
+    }
+    for _ in 0..2 {
+        // Looking changes nothing.
+        let loaded = stack.load(&Base64Provider).await.unwrap();
+        assert_eq!(names(&loaded.snapshot), ["a"]);
+        assert_eq!(loaded.snapshot.pending_operations.len(), 1);
+        assert_eq!(loaded.leftover, Leftover::Fold);
+    }
+    let (session, journal) = operation(&stack).await.unwrap();
+    assert!(store.get(&stack.name().journal()).await.unwrap().is_none());
+    let ledger = journal.finish().await.unwrap();
+    assert!(!ledger.is_dirty());
+    session.discard().await.unwrap();
+    let loaded = stack.load(&Base64Provider).await.unwrap();
+    assert_eq!(
+        (names(&loaded.snapshot), loaded.leftover),
+        (vec!["a"], Leftover::Nothing)
+    );
+    assert_eq!(loaded.snapshot.pending_operations.len(), 1);
+}
+
+#[tokio::test]
+async fn a_crash_at_any_write_leaves_a_stack_that_opens_with_what_was_acknowledged() {
+    for fault in Fault::ALL {
+        for at in 0..64 {
+            let store = memory();
+            let stack = storage(&store, "shop/dev");
+            stack.create().await.unwrap();
+            {
+                let (_session, journal) = operation(&stack).await.unwrap();
+                create(&journal, "a").await;
+            }
+            let faulty = Arc::new(FaultyStore::new(Arc::clone(&store), fault, at));
+            let shaken = storage(&(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
+            let acknowledged = async {
+                let (session, journal) = operation(&shaken).await?;
+                let operation = journal.next_operation_id();
+                let new = StateRef {
+                    id: journal.next_state_id(),
+                    state: thing("b"),
+                };
+                let record = JournalRecord::Success {
+                    op: StepOp::Create,
+                    result_op: StepOp::Create,
+                    removed: Vec::new(),
+                    marked: Vec::new(),
+                    new: Some(new),
+                    in_place: false,
+                    elided: false,
+                };
+                journal.append(operation, record).await?;
+                let committed = async {
+                    let ledger = journal.finish().await?;
+                    session.commit(&ledger.compose()?).await
+                };
+                Ok::<_, Error>(committed.await)
+            }
+            .await;
+            let loaded = stack.load(&Base64Provider).await.unwrap();
+            assert!(
+                loaded.warnings.is_empty(),
+                "{fault:?} at write {at}: {:?}",
+                loaded.warnings
+            );
+            let found = names(&loaded.snapshot);
+            match &acknowledged {
+                Ok(_) => assert_eq!(found.len(), 2, "{fault:?} at write {at}"),
+                Err(_) => assert!(found.contains(&"a"), "{fault:?} at write {at}: {found:?}"),
+            }
+            // The next operation can always go on from there.
+            let (session, journal) = operation(&stack).await.unwrap();
+            let ledger = journal.finish().await.unwrap();
+            session.commit(&ledger.compose().unwrap()).await.unwrap();
+            assert!(stack.read().await.unwrap().journal.is_none());
+            if at >= faulty.writes() {
+                acknowledged.unwrap().unwrap();
+                assert!(at >= 8, "recovery has four writes, and so has the operation");
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_journal_whose_checkpoint_somebody_replaced_is_told_of_and_set_aside() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    {
+        let (_session, journal) = operation(&stack).await.unwrap();
+        create(&journal, "a").await;
+    }
+    let other = r#"{"version":3,"checkpoint":{"stack":"organization/shop/dev","latest":null}}"#;
+    store
+        .put(".pulumi/stacks/shop/dev.json", other.into(), Condition::Any)
+        .await
+        .unwrap();
+    let loaded = stack.load(&Base64Provider).await.unwrap();
+    assert!(loaded.snapshot.resources.is_empty());
+    assert!(
+        loaded.warnings[0]
+            .message
+            .contains("does not belong to its checkpoint")
+    );
+    drop(operation(&stack).await.unwrap());
+    let aside = format!("{}.orphan-1", stack.name().journal());
+    assert!(store.get(&aside).await.unwrap().is_some());
+    assert!(stack.load(&Base64Provider).await.unwrap().warnings.is_empty());
+}
+
+#[tokio::test]
+async fn an_export_needs_no_passphrase_and_an_import_restores_it() {
+    let store = memory();
+    let golden =
+        include_bytes!("../../../tests/fixtures/states/killed-with-lock/dot-pulumi/stacks/fixtures/dev.json");
+    let key = ".pulumi/stacks/fixtures/dev.json";
+    store
+        .put(key, golden.as_slice().into(), Condition::Any)
+        .await
+        .unwrap();
+    let stack = storage(&store, "fixtures/dev");
+    let right = PassphraseProvider::new("correct horse", runtime());
+    let wrong = PassphraseProvider::new("wrong horse", runtime());
+    let sealed = stack.export(&wrong, false).await.unwrap();
+    let error = stack.export(&wrong, true).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Secrets);
+    let shown = stack.export(&right, true).await.unwrap();
+    let parse = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).unwrap();
+    assert_eq!(
+        parse(&sealed)["deployment"],
+        parse(golden)["checkpoint"]["latest"]
+    );
+    assert!(!String::from_utf8(sealed.clone()).unwrap().contains("plaintext"));
+    assert!(!String::from_utf8(shown.clone()).unwrap().contains("ciphertext"));
+    for document in [&sealed, &shown] {
+        let fresh = storage(&store, "fixtures/fresh");
+        fresh.create().await.unwrap();
+        fresh.import(&right, document).await.unwrap();
+        let mut again = parse(&fresh.export(&right, true).await.unwrap());
+        let mut expected = parse(&shown);
+        for document in [&mut again, &mut expected] {
+            document["deployment"]["manifest"].take();
+            document["deployment"]["secrets_providers"].take();
+        }
+        assert_eq!(again, expected);
+        assert!(fresh.import(&right, b"{\"version\":3}").await.is_err());
+        fresh.remove(true).await.unwrap();
+    }
+}

@@ -1,0 +1,419 @@
+//! Stacks in stores: golden data of the reference engine, locks, and crashes at every write.
+
+use std::{fs, io::Write as _, path::Path, time::Duration};
+
+use super::*;
+use crate::{
+    runtime::{Clock, Timestamp},
+    store::{
+        FileStore, MemoryStore, ProcessState, Processes,
+        faulty::{Fault, FaultyStore},
+    },
+};
+
+fn runtime() -> Runtime {
+    Runtime::system(tokio::runtime::Handle::current())
+}
+
+fn storage(store: Arc<dyn Store>) -> StackStorage {
+    StackStorage::new(store, StackName::parse("fixtures/dev").unwrap(), me(), runtime())
+}
+
+fn in_folder(folder: &Path) -> StackStorage {
+    storage(Arc::new(FileStore::new(folder, runtime()).unwrap()))
+}
+
+/// A process table in which every other process has one state.
+struct Everybody(ProcessState);
+
+impl Processes for Everybody {
+    fn state(&self, _pid: u32) -> ProcessState {
+        self.0
+    }
+}
+
+fn facts(hostname: &str, state: ProcessState) -> HostFacts {
+    HostFacts {
+        pid: 7,
+        username: "me".into(),
+        hostname: hostname.into(),
+        processes: Arc::new(Everybody(state)),
+    }
+}
+
+fn me() -> HostFacts {
+    facts("here", ProcessState::Gone)
+}
+
+fn owned_by(stack: &StackStorage, facts: &HostFacts) -> StackStorage {
+    StackStorage {
+        facts: facts.clone(),
+        ..stack.clone()
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// A folder as the reference engine left it when it was killed in the middle of an update.
+fn killed() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let golden =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/states/killed-with-lock/dot-pulumi");
+    copy_folder(&golden, &folder.path().join(".pulumi"));
+    folder
+}
+
+#[tokio::test]
+async fn a_folder_of_the_reference_engine_is_read() {
+    let folder = killed();
+    let stack = in_folder(folder.path());
+    assert!(stack.exists().await.unwrap());
+    let names = list_stacks(stack.store(), None).await.unwrap();
+    assert_eq!(names, [stack.name().clone()]);
+    assert_eq!(
+        list_stacks(stack.store(), Some("fixtures")).await.unwrap().len(),
+        1
+    );
+    assert!(list_stacks(stack.store(), Some("fix")).await.unwrap().is_empty());
+    let stored = stack.read().await.unwrap();
+    let on_disk = fs::read(folder.path().join(".pulumi/stacks/fixtures/dev.json")).unwrap();
+    assert_eq!(stored.checkpoint, on_disk);
+    assert!(stored.journal.is_none());
+    assert!(has_resources(&stored.checkpoint).unwrap());
+}
+
+#[tokio::test]
+async fn history_is_read_newest_first_and_written_in_the_same_form() {
+    let folder = killed();
+    let stack = in_folder(folder.path());
+    let history = stack.history().await.unwrap();
+    let facts: Vec<_> = history
+        .iter()
+        .map(|entry| (entry.kind.as_str(), entry.result.as_str(), entry.end_time))
+        .collect();
+    assert_eq!(facts[0], ("update", "failed", 1_795_232_114));
+    assert_eq!(facts[2], ("refresh", "succeeded", 1_795_232_062));
+    assert_eq!(facts.len(), 6);
+    stack.record(&history[0]).await.unwrap();
+    let written: Vec<_> = stack
+        .store()
+        .list(&stack.name().history())
+        .await
+        .unwrap()
+        .into_iter()
+        .filter(|object| !object.key.contains("-1795232"))
+        .collect();
+    let [checkpoint, record] = &written[..] else {
+        panic!("{written:?}");
+    };
+    let bytes = |key: &str| fs::read(folder.path().join(key)).unwrap();
+    assert_eq!(
+        bytes(&record.key),
+        bytes(".pulumi/history/fixtures/dev/dev-1795232114502914329.history.json")
+    );
+    assert_eq!(bytes(&checkpoint.key), bytes(".pulumi/stacks/fixtures/dev.json"));
+    assert!(checkpoint.key.ends_with(".checkpoint.json"), "{checkpoint:?}");
+    assert_eq!(stack.history().await.unwrap().len(), 7);
+}
+
+#[tokio::test]
+async fn records_of_one_moment_do_not_replace_each_other() {
+    struct Stopped;
+    #[async_trait::async_trait]
+    impl Clock for Stopped {
+        fn now(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn elapsed(&self) -> Duration {
+            Duration::ZERO
+        }
+        async fn wait(&self, _duration: Duration) {}
+    }
+    let mut stack = storage(Arc::new(MemoryStore::new(runtime())));
+    stack.runtime.clock = Arc::new(Stopped);
+    stack.create().await.unwrap();
+    let entry: HistoryEntry = serde_json::from_str(r#"{"kind":"update"}"#).unwrap();
+    stack.record(&entry).await.unwrap();
+    stack.record(&entry).await.unwrap();
+    assert_eq!(stack.history().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn the_lock_of_a_dead_process_of_this_host_is_removed() {
+    let taken_at: Timestamp = "2026-11-21T03:35:38Z".parse().unwrap();
+    let later = Timestamp::from_second(taken_at.as_second() + 60).unwrap();
+    let earlier = Timestamp::from_second(taken_at.as_second() - 60).unwrap();
+    for (facts, free) in [
+        (facts("vm", ProcessState::Gone), true),
+        (facts("vm", ProcessState::Running(Some(later))), true),
+        (facts("vm", ProcessState::Running(Some(earlier))), false),
+        (facts("vm", ProcessState::Running(None)), false),
+        (facts("vm", ProcessState::Unknown), false),
+        (facts("elsewhere", ProcessState::Gone), false),
+    ] {
+        let folder = killed();
+        let stack = in_folder(folder.path());
+        let lock = owned_by(&stack, &facts).lock().await;
+        assert_eq!(lock.is_ok(), free, "{facts:?}");
+        match lock {
+            Ok(lock) => lock.release().await.unwrap(),
+            Err(error) => {
+                let locks = format!(
+                    "file://{}/.pulumi/locks/organization/fixtures/dev",
+                    folder.path().display()
+                );
+                assert_eq!(error.kind(), ErrorKind::Conflict);
+                assert_eq!(
+                    error.message(),
+                    format!(
+                        "the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or \
+                         delete the lock file with `pulumi cancel`.\n  {locks}/11d5b3a7-4068-4093-8162-59789599fd28.json: \
+                         created by root@vm (pid 16654) at 2026-11-21T03:35:38Z"
+                    )
+                );
+            }
+        }
+        let left = stack.store().list(&stack.name().locks()).await.unwrap().len();
+        assert_eq!(left, usize::from(!free));
+        assert_eq!(stack.break_locks().await.unwrap(), left);
+        stack.lock().await.unwrap().release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn of_many_who_want_a_stack_one_gets_it() {
+    let folder = tempfile::tempdir().unwrap();
+    in_folder(folder.path()).create().await.unwrap();
+    for _ in 0..8 {
+        let left = in_folder(folder.path());
+        let right = owned_by(&in_folder(folder.path()), &facts("there", ProcessState::Unknown));
+        let (first, second) = futures::join!(left.lock(), right.lock());
+        let (lock, error) = match (first, second) {
+            (Ok(lock), Err(error)) | (Err(error), Ok(lock)) => (lock, error),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(
+            error
+                .message()
+                .starts_with("the stack is currently locked by 1 lock(s).")
+        );
+        lock.release().await.unwrap();
+        assert!(left.store().list(&left.name().locks()).await.unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_lock_is_released() {
+    let stack = storage(Arc::new(MemoryStore::new(runtime())));
+    stack.create().await.unwrap();
+    drop(stack.lock().await.unwrap());
+    // The release is a task of its own on this same thread: it runs when this one waits.
+    for _ in 0..16 {
+        tokio::task::yield_now().await;
+    }
+    assert!(
+        stack
+            .store()
+            .list(&stack.name().locks())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    stack.lock().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_stack_is_created_once_and_found_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let stack = in_folder(folder.path());
+    assert!(!stack.exists().await.unwrap());
+    let error = stack.read().await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.message()),
+        (ErrorKind::NotFound, "no stack named 'dev' found")
+    );
+    stack.create().await.unwrap();
+    let error = stack.create().await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        "stack 'organization/fixtures/dev' already exists"
+    );
+    let text = |key: &str| fs::read_to_string(folder.path().join(key)).unwrap();
+    assert_eq!(text(".pulumi/meta.yaml"), "version: 1\n");
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&text(".pulumi/stacks/fixtures/dev.json")).unwrap(),
+        serde_json::json!({"version": 3, "checkpoint": {"stack": "organization/fixtures/dev"}})
+    );
+}
+
+#[tokio::test]
+async fn a_store_of_an_unknown_layout_is_left_alone() {
+    for (key, text) in [
+        (".pulumi/stacks/dev.json", "{}"),
+        (META, "version: 0\n"),
+        (META, "version: 2\n"),
+        (META, "nonsense"),
+    ] {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime()));
+        store.put(key, text.into(), Condition::Any).await.unwrap();
+        let stack = storage(Arc::clone(&store));
+        assert_eq!(
+            stack.create().await.unwrap_err().kind(),
+            ErrorKind::State,
+            "{text}"
+        );
+        assert_eq!(
+            list_stacks(&store, None).await.unwrap_err().kind(),
+            ErrorKind::State
+        );
+        assert_eq!(store.list("").await.unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_compressed_checkpoint_is_read_and_replaced_by_a_plain_one() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime()));
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(b"old").unwrap();
+    let compressed = gzip.finish().unwrap();
+    let key = ".pulumi/stacks/fixtures/dev.json.gz";
+    store.put(key, compressed.into(), Condition::Any).await.unwrap();
+    let stack = storage(Arc::clone(&store));
+    let stored = stack.read().await.unwrap();
+    assert_eq!(&stored.checkpoint[..], b"old");
+    let lock = stack.lock().await.unwrap();
+    stack.commit(&stored.base, "new".into(), None).await.unwrap();
+    assert_eq!(&stack.read().await.unwrap().checkpoint[..], b"new");
+    assert!(store.get(key).await.unwrap().is_none());
+    let error = stack
+        .commit(&stored.base, "newer".into(), None)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    lock.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_somebody_else_changed_is_not_replaced() {
+    let stack = storage(Arc::new(MemoryStore::new(runtime())));
+    stack.create().await.unwrap();
+    let lock = stack.lock().await.unwrap();
+    let stored = stack.read().await.unwrap();
+    let next = stack.commit(&stored.base, "1".into(), None).await.unwrap();
+    let error = stack.commit(&stored.base, "2".into(), None).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    stack.commit(&next, "3".into(), None).await.unwrap();
+    assert_eq!(&stack.read().await.unwrap().checkpoint[..], b"3");
+    let backup = stack
+        .store()
+        .get(".pulumi/stacks/fixtures/dev.json.bak")
+        .await
+        .unwrap();
+    assert_eq!(&backup.unwrap().bytes[..], b"1");
+    lock.release().await.unwrap();
+}
+
+/// What a reader makes of a stack whose journal says `base <checkpoint>`, entries, and perhaps `folded <checkpoint>`.
+fn recovered(stored: &StoredStack) -> String {
+    let checkpoint = String::from_utf8(stored.checkpoint.to_vec()).unwrap();
+    let Some(journal) = &stored.journal else {
+        return checkpoint;
+    };
+    let journal = String::from_utf8(journal.to_vec()).unwrap();
+    let mut lines = journal.lines();
+    let base = lines.next().unwrap().strip_prefix("base ").unwrap();
+    let (folded, entries): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with("folded "));
+    if base == checkpoint {
+        return format!("{checkpoint}+{}", entries.join("+"));
+    }
+    assert!(
+        folded.contains(&format!("folded {checkpoint}").as_str()),
+        "nobody can tell what {journal:?} is to {checkpoint:?}"
+    );
+    checkpoint
+}
+
+#[tokio::test]
+async fn a_crash_at_any_write_of_a_commit_loses_nothing() {
+    for fault in Fault::ALL {
+        for at in 0.. {
+            let inner: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime()));
+            let key = ".pulumi/stacks/fixtures/dev.json";
+            inner.put(key, "old".into(), Condition::Any).await.unwrap();
+            let stack = storage(Arc::clone(&inner));
+            stack.append_journal("base old\na\nb\n".into()).await.unwrap();
+            let lock = stack.lock().await.unwrap();
+            let base = stack.read().await.unwrap().base;
+            let faulty = Arc::new(FaultyStore::new(Arc::clone(&inner), fault, at));
+            let result = storage(Arc::clone(&faulty) as _)
+                .commit(&base, "old+a+b".into(), Some("folded old+a+b\n".into()))
+                .await;
+            let stored = stack.read().await.unwrap();
+            assert_eq!(recovered(&stored), "old+a+b", "{fault:?} at write {at}");
+            if at >= faulty.writes() {
+                result.unwrap();
+                assert!(stored.journal.is_none());
+                assert_eq!(at, 4, "a commit has four writes");
+                break;
+            }
+            assert!(result.is_err(), "{fault:?} at write {at}");
+            // Whoever comes next can commit what was recovered.
+            let folded = stored.journal.is_some().then(|| "folded again\n".into());
+            stack.commit(&stored.base, "again".into(), folded).await.unwrap();
+            let stored = stack.read().await.unwrap();
+            assert_eq!((recovered(&stored).as_str(), stored.journal), ("again", None));
+            lock.release().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_journal_of_another_checkpoint_is_set_aside_under_a_new_name() {
+    let stack = storage(Arc::new(MemoryStore::new(runtime())));
+    stack.create().await.unwrap();
+    for number in 1..=2 {
+        stack.append_journal(format!("{number}").into()).await.unwrap();
+        assert_eq!(
+            stack.set_aside_journal().await.unwrap(),
+            stack.name().orphan(number)
+        );
+        assert!(stack.read().await.unwrap().journal.is_none());
+    }
+    let kept = stack.store().get(&stack.name().orphan(1)).await.unwrap().unwrap();
+    assert_eq!(&kept.bytes[..], b"1");
+}
+
+#[tokio::test]
+async fn a_stack_with_resources_is_removed_only_by_force() {
+    let folder = killed();
+    let stack = in_folder(folder.path());
+    stack.break_locks().await.unwrap();
+    let error = stack.remove(false).await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        "'organization/fixtures/dev' still has resources; removal rejected"
+    );
+    stack.remove(true).await.unwrap();
+    assert!(!stack.exists().await.unwrap());
+    assert!(stack.history().await.unwrap().is_empty());
+    assert!(
+        folder
+            .path()
+            .join(".pulumi/stacks/fixtures/dev.json.bak")
+            .exists()
+    );
+    stack.create().await.unwrap();
+    stack.remove(false).await.unwrap();
+}

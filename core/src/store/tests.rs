@@ -1,0 +1,250 @@
+//! What every store must do, checked on each of them, and what only the file store must.
+
+use std::{fs, path::Path, sync::Arc};
+
+use bytes::Bytes;
+
+use super::*;
+use crate::runtime::Runtime;
+
+fn runtime() -> Runtime {
+    Runtime::system(tokio::runtime::Handle::current())
+}
+
+fn file_store(folder: &Path) -> FileStore {
+    FileStore::new(folder, runtime()).unwrap()
+}
+
+/// Runs a check on a memory store and on a file store.
+async fn on_each<F, C>(check: C)
+where
+    F: Future<Output = ()>,
+    C: Fn(Arc<dyn Store>) -> F,
+{
+    check(Arc::new(MemoryStore::new(runtime()))).await;
+    let folder = tempfile::tempdir().unwrap();
+    check(Arc::new(file_store(folder.path()))).await;
+}
+
+fn text(object: Option<Object>) -> Option<String> {
+    object.map(|object| String::from_utf8(object.bytes.to_vec()).unwrap())
+}
+
+async fn keys(store: &dyn Store, prefix: &str) -> Vec<String> {
+    let objects = store.list(prefix).await.unwrap();
+    objects.into_iter().map(|object| object.key).collect()
+}
+
+#[tokio::test]
+async fn an_object_is_read_as_it_was_put() {
+    on_each(|store| async move {
+        assert!(store.get("a/b.json").await.unwrap().is_none());
+        let version = store.put("a/b.json", "one".into(), Condition::Any).await.unwrap();
+        let object = store.get("a/b.json").await.unwrap().unwrap();
+        assert_eq!((&object.bytes[..], object.version), (&b"one"[..], version));
+        store.delete("a/b.json").await.unwrap();
+        store.delete("a/b.json").await.unwrap();
+        assert!(store.get("a/b.json").await.unwrap().is_none());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_put_whose_condition_does_not_hold_changes_nothing() {
+    on_each(|store| async move {
+        let put = |text: &'static str, condition| store.put("k", text.into(), condition);
+        let first = put("one", Condition::Absent).await.unwrap();
+        let refused = put("two", Condition::Absent).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        let second = put("two", Condition::Match(first.clone())).await.unwrap();
+        assert_ne!(first, second);
+        let refused = put("three", Condition::Match(first)).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        assert_eq!(text(store.get("k").await.unwrap()).unwrap(), "two");
+        store.delete("k").await.unwrap();
+        let refused = put("four", Condition::Match(second)).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_many_puts_with_one_version_exactly_one_wins() {
+    on_each(|store| async move {
+        let version = store.put("k", "0".into(), Condition::Any).await.unwrap();
+        let puts = (0..16).map(|number| {
+            let bytes = Bytes::from(number.to_string());
+            store.put("k", bytes, Condition::Match(version.clone()))
+        });
+        let results = futures::future::join_all(puts).await;
+        assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn appends_stand_one_after_another() {
+    on_each(|store| async move {
+        for part in ["a\n", "b\n", "c\n"] {
+            store.append("j/x.journal", part.into()).await.unwrap();
+        }
+        assert_eq!(
+            text(store.get("j/x.journal").await.unwrap()).unwrap(),
+            "a\nb\nc\n"
+        );
+        store.delete("j/x.journal").await.unwrap();
+        store.append("j/x.journal", "d\n".into()).await.unwrap();
+        store
+            .put("j/x.journal", "e\n".into(), Condition::Any)
+            .await
+            .unwrap();
+        store.append("j/x.journal", "f\n".into()).await.unwrap();
+        assert_eq!(text(store.get("j/x.journal").await.unwrap()).unwrap(), "e\nf\n");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_copy_and_its_original_change_apart() {
+    on_each(|store| async move {
+        store.append("a", "1".into()).await.unwrap();
+        store.copy("a", "b").await.unwrap();
+        store.append("a", "2".into()).await.unwrap();
+        store.append("b", "3".into()).await.unwrap();
+        store.copy("a", "c").await.unwrap();
+        store.put("a", "4".into(), Condition::Any).await.unwrap();
+        store.copy("a", "a").await.unwrap();
+        for (key, expected) in [("a", "4"), ("b", "13"), ("c", "12")] {
+            assert_eq!(text(store.get(key).await.unwrap()).unwrap(), expected, "{key}");
+        }
+        let error = store.copy("nothing", "c").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_listing_has_the_keys_with_the_prefix_in_order() {
+    on_each(|store| async move {
+        for key in [
+            "s/p/b.json",
+            "s/p/a.json",
+            "s/pq/c.json",
+            "t.json",
+            "s/p/a/deep.json",
+        ] {
+            store.put(key, "xy".into(), Condition::Any).await.unwrap();
+        }
+        let all = [
+            "s/p/a.json",
+            "s/p/a/deep.json",
+            "s/p/b.json",
+            "s/pq/c.json",
+            "t.json",
+        ];
+        assert_eq!(keys(&*store, "").await, all);
+        assert_eq!(keys(&*store, "s/p/").await, all[..3]);
+        assert_eq!(keys(&*store, "s/p").await, all[..4]);
+        assert_eq!(keys(&*store, "s/p/a.").await, all[..1]);
+        assert!(keys(&*store, "x/").await.is_empty());
+        assert_eq!(store.list("t").await.unwrap()[0].size, 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lock_conflicts_at_once_until_it_is_dropped() {
+    on_each(|store| async move {
+        let guard = store.lock("p/dev").await.unwrap();
+        let error = store.lock("p/dev").await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        drop(store.lock("p/prod").await.unwrap());
+        drop(guard);
+        drop(store.lock("p/dev").await.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_that_leads_out_of_the_store_is_refused() {
+    on_each(|store| async move {
+        for key in ["", "/etc/x", "a/../b", "..", "a//b", "a/./b", "a\\b", "a/"] {
+            let error = store.get(key).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{key:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_stores_on_one_folder_exclude_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, right) = (file_store(folder.path()), file_store(folder.path()));
+    let guard = left.lock("p/dev").await.unwrap();
+    assert!(right.lock("p/dev").await.is_err());
+    drop(guard);
+    drop(right.lock("p/dev").await.unwrap());
+    let version = left.put("k", "1".into(), Condition::Any).await.unwrap();
+    let again = Condition::Match(version);
+    right.put("k", "2".into(), again.clone()).await.unwrap();
+    assert!(left.put("k", "3".into(), again).await.is_err());
+    left.append("j", "1".into()).await.unwrap();
+    right.delete("j").await.unwrap();
+    left.append("j", "2".into()).await.unwrap();
+    assert_eq!(text(right.get("j").await.unwrap()).unwrap(), "2");
+}
+
+#[tokio::test]
+async fn a_listing_skips_sidecars_locks_and_temporary_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = file_store(folder.path());
+    store.put("s/dev.json", "1".into(), Condition::Any).await.unwrap();
+    drop(store.lock("s").await.unwrap());
+    fs::write(folder.path().join("s/dev.json.attrs"), "{}").unwrap();
+    fs::write(folder.path().join("s/.0123456789abcdef.tmp"), "half").unwrap();
+    assert_eq!(keys(&store, "").await, ["s/dev.json"]);
+    store.delete("s/dev.json").await.unwrap();
+    assert!(!folder.path().join("s/dev.json.attrs").exists());
+}
+
+#[tokio::test]
+async fn what_a_dead_writer_left_is_removed_when_it_is_old() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, fresh) = (
+        folder.path().join(".0123456789abcdef.tmp"),
+        folder.path().join(".fedcba9876543210.tmp"),
+    );
+    let long_ago = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
+    fs::File::create(&old).unwrap().set_times(long_ago).unwrap();
+    fs::write(&fresh, "").unwrap();
+    file_store(folder.path())
+        .put("k", "1".into(), Condition::Any)
+        .await
+        .unwrap();
+    assert!(!old.exists() && fresh.exists());
+}
+
+#[tokio::test]
+async fn a_write_that_cannot_be_done_names_the_path_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "1").unwrap();
+    let store = file_store(folder.path());
+    let error = store
+        .put("file/below", "2".into(), Condition::Any)
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    let place = folder.path().join("file").display().to_string();
+    assert!(error.message().contains(&place), "{error}");
+    fs::create_dir(folder.path().join("taken")).unwrap();
+    let error = store.put("taken", "2".into(), Condition::Any).await.unwrap_err();
+    assert!(error.message().contains("taken"), "{error}");
+    assert_eq!(keys(&store, "").await, ["file"]);
+    assert!(
+        !fs::read_dir(folder.path()).unwrap().any(|entry| entry
+            .unwrap()
+            .file_name()
+            .to_string_lossy()
+            .ends_with(".tmp"))
+    );
+}
