@@ -1,0 +1,91 @@
+//! The environment variables that tell a plugin's process about the project.
+
+use std::{collections::BTreeMap, ffi::OsString};
+
+/// What a plugin's process learns about the project through its environment.
+#[derive(Clone, Debug, Default)]
+pub struct PluginEnvironment {
+    /// The project's name.
+    pub project: String,
+    /// The options of the program's runtime (`virtualenv`, `typescript`…).
+    pub runtime_options: BTreeMap<String, String>,
+    /// The stack's configuration of the plugin's package, without the namespace.
+    pub config: BTreeMap<String, String>,
+    /// Variables under a new name: the new one and its value.
+    pub mapped: BTreeMap<String, String>,
+}
+
+impl PluginEnvironment {
+    /// Returns the variables for the plugin of `package`, beside those that it inherits, sorted by name.
+    #[must_use]
+    pub fn variables(&self, package: &str) -> Vec<(OsString, OsString)> {
+        let mut variables = BTreeMap::new();
+        for (option, value) in &self.runtime_options {
+            variables.insert(format!("PULUMI_RUNTIME_{}", option.to_uppercase()), value.clone());
+        }
+        if !self.project.is_empty() {
+            variables.insert("PULUMI_PROJECT".to_owned(), self.project.clone());
+            if package == "pulumi-nodejs" {
+                variables.insert("PULUMI_NODEJS_PROJECT".to_owned(), self.project.clone());
+            }
+        }
+        if !self.config.is_empty() {
+            let object = self
+                .config
+                .iter()
+                .map(|(key, value)| (key.clone(), value.as_str().into()));
+            let json = serde_json::Value::Object(object.collect());
+            variables.insert("PULUMI_CONFIG".to_owned(), json.to_string());
+        }
+        // Python keeps what is written to a pipe until much has come together, the port among it.
+        variables.insert("PYTHONUNBUFFERED".to_owned(), "1".to_owned());
+        variables.extend(self.mapped.clone());
+        variables
+            .into_iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(variables: &[(OsString, OsString)]) -> Vec<String> {
+        variables
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect()
+    }
+
+    #[test]
+    fn a_plugin_learns_the_project_its_configuration_and_the_runtime_options() {
+        let environment = PluginEnvironment {
+            project: "shop".into(),
+            runtime_options: [("virtualenv".into(), "venv".into())].into(),
+            config: [("region".into(), "a \"b\"".into())].into(),
+            mapped: [("TOKEN".into(), "t".into())].into(),
+        };
+        assert_eq!(
+            text(&environment.variables("files")),
+            [
+                r#"PULUMI_CONFIG={"region":"a \"b\""}"#,
+                "PULUMI_PROJECT=shop",
+                "PULUMI_RUNTIME_VIRTUALENV=venv",
+                "PYTHONUNBUFFERED=1",
+                "TOKEN=t",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_the_dynamic_provider_of_node_gets_the_project_under_its_own_name() {
+        let environment = PluginEnvironment {
+            project: "shop".into(),
+            ..PluginEnvironment::default()
+        };
+        let name = "PULUMI_NODEJS_PROJECT=shop".to_owned();
+        assert!(text(&environment.variables("pulumi-nodejs")).contains(&name));
+        assert!(!text(&environment.variables("pulumi-python")).contains(&name));
+    }
+}

@@ -1,0 +1,208 @@
+//! Finding a plugin's executable: the caller's folders, then a `PATH`, then the cache of installed plugins.
+
+use std::{
+    cmp::Ordering,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use semver::Version;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    plugin::{PluginCommand, PluginKind, PluginSettings},
+};
+
+/// Which plugin is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginQuery {
+    /// What it does.
+    pub kind: PluginKind,
+    /// Its name, which is the package's unless the package is parameterized.
+    pub name: String,
+    /// Its version; `None` takes the newest.
+    pub version: Option<Version>,
+}
+
+impl PluginQuery {
+    /// Returns the name of the executable.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        format!("pulumi-{}-{}", self.kind.name(), self.name)
+    }
+}
+
+/// Where a plugin was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PluginOrigin {
+    /// In one of the caller's folders.
+    Directory,
+    /// In a folder of the `PATH`.
+    Path,
+    /// In the cache of installed plugins.
+    Cache,
+    /// Nowhere: the caller said how to start it.
+    Command,
+}
+
+/// A plugin that can be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundPlugin {
+    /// How to start it.
+    pub command: PluginCommand,
+    /// Where it was found.
+    pub origin: PluginOrigin,
+    /// The version that its folder's name tells; only in the cache.
+    pub version: Option<Version>,
+}
+
+/// Looks for a plugin. Reads folders, so it blocks.
+///
+/// # Errors
+/// [`ErrorKind::Plugin`] when there is none; the message is that of the reference engine.
+pub fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<FoundPlugin> {
+    let file_name = query.file_name();
+    for directory in &settings.directories {
+        if let Some(program) = executable(directory.join(&file_name)) {
+            return Ok(found(program, PluginOrigin::Directory, None));
+        }
+    }
+    for directory in settings.path.iter().flat_map(std::env::split_paths) {
+        // An empty entry would mean the working directory, which is not ours to interpret.
+        if directory.is_absolute()
+            && let Some(program) = executable(directory.join(&file_name))
+        {
+            return Ok(found(program, PluginOrigin::Path, None));
+        }
+    }
+    if let Some(cache) = &settings.cache
+        && let Some((program, version)) = find_installed(cache, query, settings.ignore_versions)
+    {
+        return Ok(found(program, PluginOrigin::Cache, version));
+    }
+    if query.kind == PluginKind::Resource
+        && let Some(command) = settings.commands.get(&query.name)
+    {
+        return Ok(FoundPlugin {
+            command: command.clone(),
+            origin: PluginOrigin::Command,
+            version: None,
+        });
+    }
+    Err(missing(query))
+}
+
+fn found(program: PathBuf, origin: PluginOrigin, version: Option<Version>) -> FoundPlugin {
+    FoundPlugin {
+        command: PluginCommand {
+            program,
+            ..PluginCommand::default()
+        },
+        origin,
+        version,
+    }
+}
+
+fn missing(query: &PluginQuery) -> Error {
+    let at_version = query
+        .version
+        .as_ref()
+        .map(|version| format!("at version v{version} "))
+        .unwrap_or_default();
+    let kind = query.kind.name();
+    let file_name = query.file_name();
+    Error::new(
+        ErrorKind::Plugin,
+        format!("no {kind} plugin '{file_name}' found in the workspace {at_version}or on your $PATH"),
+    )
+    .with_provider(query.name.clone())
+    .with_phase("load")
+    .with_hint("give the engine the folder that holds the plugin's executable, or an in-process provider of the package")
+}
+
+#[cfg(unix)]
+fn is_executable(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(metadata: &fs::Metadata) -> bool {
+    metadata.is_file()
+}
+
+fn executable(path: PathBuf) -> Option<PathBuf> {
+    let candidates = if cfg!(windows) {
+        vec![path.with_extension("exe"), path.with_extension("cmd")]
+    } else {
+        vec![path]
+    };
+    candidates
+        .into_iter()
+        .find(|candidate| fs::metadata(candidate).is_ok_and(|metadata| is_executable(&metadata)))
+}
+
+/// An installed plugin's folder, `None` as version for one that does not tell.
+fn installed_version(folder: &str, query: &PluginQuery) -> Option<Option<Version>> {
+    let rest = folder
+        .strip_prefix(query.kind.name())?
+        .strip_prefix('-')?
+        .strip_prefix(query.name.as_str())?;
+    if rest.is_empty() {
+        return Some(None);
+    }
+    Version::parse(rest.strip_prefix("-v")?).ok().map(Some)
+}
+
+/// Tells whether the folder is one in which an installation was still being prepared.
+fn is_temporary(folder: &str) -> bool {
+    folder
+        .rsplit_once(".tmp")
+        .is_some_and(|(_, digits)| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Orders installed versions: those that tell none first, then previews, then stable ones; newer ones later.
+fn preference(left: Option<&Version>, right: Option<&Version>) -> Ordering {
+    let stable = |version: &Version| version.pre.is_empty();
+    match (left, right) {
+        (Some(left), Some(right)) => stable(left)
+            .cmp(&stable(right))
+            .then_with(|| left.cmp_precedence(right)),
+        _ => left.is_some().cmp(&right.is_some()),
+    }
+}
+
+fn find_installed(
+    cache: &Path,
+    query: &PluginQuery,
+    ignore_versions: bool,
+) -> Option<(PathBuf, Option<Version>)> {
+    let mut best: Option<(PathBuf, Option<Version>)> = None;
+    for entry in fs::read_dir(cache).ok()?.flatten() {
+        let folder = entry.file_name();
+        let Some(folder) = folder.to_str() else {
+            continue;
+        };
+        let Some(version) = installed_version(folder, query) else {
+            continue;
+        };
+        let wanted = match (&query.version, &version) {
+            (Some(asked), Some(have)) if !ignore_versions => asked.cmp_precedence(have).is_eq(),
+            _ => true,
+        };
+        let better = best
+            .as_ref()
+            .is_none_or(|(_, best)| preference(version.as_ref(), best.as_ref()).is_gt());
+        if !wanted || !better || is_temporary(folder) || cache.join(format!("{folder}.partial")).exists() {
+            continue;
+        }
+        if let Some(program) = executable(entry.path().join(query.file_name())) {
+            best = Some((program, version));
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+#[path = "find_tests.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! Tests of the look-up order, with folders made for them.
+
+use super::*;
+
+struct Folders(tempfile::TempDir);
+
+impl Folders {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Makes a file that may be run, or may not.
+    fn file(&self, name: &str, mode: u32) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    fn installed(&self, folder: &str) -> PathBuf {
+        self.file(&format!("cache/{folder}/pulumi-resource-files"), 0o755)
+    }
+
+    fn settings(&self) -> PluginSettings {
+        PluginSettings {
+            directories: vec![self.path("first"), self.path("second")],
+            path: Some(std::env::join_paths([self.path("path")]).unwrap()),
+            cache: Some(self.path("cache")),
+            ..PluginSettings::default()
+        }
+    }
+}
+
+fn query(version: Option<&str>) -> PluginQuery {
+    PluginQuery {
+        kind: PluginKind::Resource,
+        name: "files".into(),
+        version: version.map(|text| Version::parse(text).unwrap()),
+    }
+}
+
+fn program(folders: &Folders, version: Option<&str>) -> PathBuf {
+    find(&folders.settings(), &query(version))
+        .unwrap()
+        .command
+        .program
+}
+
+#[test]
+fn folders_come_before_the_path_and_the_path_before_the_cache() {
+    let folders = Folders::new();
+    let cached = folders.installed("resource-files-v1.0.0");
+    assert_eq!(program(&folders, Some("1.0.0")), cached);
+    let on_path = folders.file("path/pulumi-resource-files", 0o755);
+    assert_eq!(program(&folders, Some("1.0.0")), on_path);
+    let second = folders.file("second/pulumi-resource-files", 0o755);
+    assert_eq!(program(&folders, None), second);
+    let first = folders.file("first/pulumi-resource-files", 0o755);
+    assert_eq!(program(&folders, None), first);
+}
+
+#[test]
+fn a_file_that_may_not_be_run_is_passed_over() {
+    let folders = Folders::new();
+    folders.file("first/pulumi-resource-files", 0o644);
+    let second = folders.file("second/pulumi-resource-files", 0o755);
+    assert_eq!(program(&folders, None), second);
+}
+
+#[test]
+fn a_version_that_was_asked_for_is_met_exactly() {
+    let folders = Folders::new();
+    let old = folders.installed("resource-files-v1.2.3");
+    folders.installed("resource-files-v1.2.4");
+    assert_eq!(program(&folders, Some("1.2.3")), old);
+    assert_eq!(program(&folders, Some("1.2.3+build")), old);
+    assert!(find(&folders.settings(), &query(Some("1.2.0"))).is_err());
+}
+
+#[test]
+fn a_folder_without_a_version_is_the_last_resort() {
+    let folders = Folders::new();
+    let unversioned = folders.installed("resource-files");
+    assert_eq!(program(&folders, Some("1.2.3")), unversioned);
+    let versioned = folders.installed("resource-files-v1.2.3");
+    assert_eq!(program(&folders, Some("1.2.3")), versioned);
+}
+
+#[test]
+fn without_a_version_the_newest_stable_one_is_taken() {
+    let folders = Folders::new();
+    folders.installed("resource-files-v1.9.0");
+    let newest = folders.installed("resource-files-v1.10.0");
+    folders.installed("resource-files-v2.0.0-beta.1");
+    assert_eq!(program(&folders, None), newest);
+    let legacy = PluginSettings {
+        ignore_versions: true,
+        ..folders.settings()
+    };
+    assert_eq!(
+        find(&legacy, &query(Some("0.1.0"))).unwrap().command.program,
+        newest
+    );
+}
+
+#[test]
+fn unfinished_installations_and_other_plugins_are_passed_over() {
+    let folders = Folders::new();
+    folders.installed("resource-files-v1.0.0");
+    folders.file("cache/resource-files-v1.0.0.partial", 0o644);
+    folders.installed("resource-files-v1.1.0.tmp123");
+    folders.installed("resource-files-extra-v1.2.0");
+    folders.installed("analyzer-files-v1.3.0");
+    folders.installed("resource-files-vnext");
+    assert!(find(&folders.settings(), &query(None)).is_err());
+}
+
+#[test]
+fn a_command_of_the_host_serves_when_there_is_no_executable() {
+    let folders = Folders::new();
+    let command = PluginCommand {
+        program: "/usr/bin/python".into(),
+        arguments: vec!["-u".into(), "-m".into(), "pulumi.dynamic".into()],
+        ..PluginCommand::default()
+    };
+    let settings = PluginSettings {
+        commands: [("files".to_owned(), command.clone())].into(),
+        ..folders.settings()
+    };
+    let found = find(&settings, &query(None)).unwrap();
+    assert_eq!((found.command, found.origin), (command, PluginOrigin::Command));
+    let cached = folders.installed("resource-files-v1.0.0");
+    assert_eq!(find(&settings, &query(None)).unwrap().command.program, cached);
+}
+
+#[test]
+fn a_miss_reads_as_in_the_reference_engine() {
+    let folders = Folders::new();
+    let error = find(&folders.settings(), &query(None)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Plugin);
+    assert_eq!(
+        error.message(),
+        "no resource plugin 'pulumi-resource-files' found in the workspace or on your $PATH"
+    );
+    let error = find(&folders.settings(), &query(Some("1.2.3"))).unwrap_err();
+    assert_eq!(
+        error.message(),
+        "no resource plugin 'pulumi-resource-files' found in the workspace at version v1.2.3 or on your $PATH"
+    );
+}

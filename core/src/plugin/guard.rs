@@ -1,0 +1,106 @@
+//! The guard of a plugin's process group: a tiny shell that kills the group as soon as the host is gone.
+//!
+//! A process that is killed can not clean up, so somebody else must notice. The guard is started first and leads a
+//! process group of its own, which the plugin then joins. Its standard input is a pipe whose other end only the host
+//! holds: when the host lets go of it, or dies in whatever way, the guard reads the end of the file and kills the
+//! group, itself included. This needs no unsafe code, works on every POSIX system, and also ends what the plugin has
+//! started. The kernel's own signal upon a parent's death (Linux only) would be tied to the thread that started the
+//! plugin, and would not reach the plugin's children.
+//!
+//! The group exists as long as the guard does, so signals to it never reach a stranger that got the same number.
+
+use std::{
+    io,
+    path::Path,
+    process::Stdio,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, ChildStdin, Command};
+
+/// Waits for the end of its input, deaf to the signals that are meant for the plugin.
+const SCRIPT: &str = r#"trap "" HUP INT QUIT TERM; while read -r _; do :; done; kill -KILL 0"#;
+
+/// The end of the pipe that keeps a group alive. Clones share it; the group dies when it is released or when all
+/// clones are gone.
+#[derive(Clone, Debug)]
+pub(super) struct Lifeline(Arc<Mutex<Option<ChildStdin>>>);
+
+impl Lifeline {
+    /// Lets the guard kill the group now.
+    pub(super) fn release(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// A running guard.
+#[derive(Debug)]
+pub(super) struct Guard {
+    /// The shell, to be waited for.
+    pub(super) process: Child,
+    /// What keeps it waiting.
+    pub(super) lifeline: Lifeline,
+    /// The process group that it leads.
+    pub(super) group: Group,
+}
+
+impl Guard {
+    /// Starts a guard with a new, otherwise empty group.
+    pub(super) fn start(shell: &Path) -> io::Result<Self> {
+        let mut process = Command::new(shell)
+            .args(["-c", SCRIPT])
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let group = Group::led_by(&process)?;
+        let input = process.stdin.take();
+        Ok(Self {
+            process,
+            lifeline: Lifeline(Arc::new(Mutex::new(input))),
+            group,
+        })
+    }
+}
+
+/// A process group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group(Pid);
+
+impl Group {
+    /// Returns the group of a running process that leads one.
+    pub(super) fn led_by(leader: &Child) -> io::Result<Self> {
+        leader
+            .id()
+            .and_then(|id| i32::try_from(id).ok())
+            .and_then(Pid::from_raw)
+            .map(Self)
+            .ok_or_else(|| io::Error::other("the process ended at once"))
+    }
+
+    /// Returns the group's number.
+    pub(super) fn number(self) -> i32 {
+        self.0.as_raw_nonzero().get()
+    }
+
+    /// Asks all of the group to end.
+    pub(super) fn interrupt(self) {
+        self.signal(Signal::INT);
+    }
+
+    /// Ends all of the group.
+    pub(super) fn kill(self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(self, signal: Signal) {
+        if let Err(error) = kill_process_group(self.0, signal) {
+            tracing::debug!(group = self.number(), %error, "a process group took no signal");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Tests of processes that behave, that do not, and that die; each is a short shell script.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::diagnostic::Severity;
+
+fn script(text: &str) -> Start {
+    Start {
+        label: "files (resource)".into(),
+        command: PluginCommand {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), text.into(), "plugin".into()],
+            environment: vec![("GIVEN_BY_COMMAND".into(), "yes".into())],
+        },
+        engine_address: "127.0.0.1:1".into(),
+        directory: None,
+        environment: vec![("PULUMI_PROJECT".into(), "shop".into())],
+        visible: false,
+        sink: None,
+        guard_shell: Some("/bin/sh".into()),
+        timeouts: PluginTimeouts {
+            port: Duration::from_secs(20),
+            interrupt: Duration::from_secs(20),
+            ..PluginTimeouts::default()
+        },
+    }
+}
+
+fn runtime() -> Runtime {
+    Runtime::system(tokio::runtime::Handle::current())
+}
+
+async fn failure(start: Start) -> String {
+    let error = PluginProcess::start(start, &runtime()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Plugin);
+    error.message().to_owned()
+}
+
+type Seen = tokio::sync::mpsc::UnboundedReceiver<Diagnostic>;
+
+fn sink() -> (Option<DiagnosticSink>, Seen) {
+    let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
+    let sender = Mutex::new(sender);
+    let sink: DiagnosticSink = Arc::new(move |diagnostic| {
+        // The test may have seen enough.
+        drop(sender.lock().unwrap().send(diagnostic));
+    });
+    (Some(sink), receiver)
+}
+
+#[tokio::test]
+async fn a_plugin_gets_its_arguments_and_environment_and_is_heard_after_its_port() {
+    let (sink, mut seen) = sink();
+    let text = r#"echo 4711; echo "$1 $GIVEN_BY_COMMAND $PULUMI_PROJECT"; pwd >&2; exec sleep 60"#;
+    let folder = tempfile::tempdir().unwrap();
+    let process = PluginProcess::start(
+        Start {
+            directory: Some(folder.path().to_owned()),
+            sink,
+            ..script(text)
+        },
+        &runtime(),
+    )
+    .await
+    .unwrap();
+    assert_eq!(process.port(), 4711);
+    let mut lines = [seen.recv().await.unwrap(), seen.recv().await.unwrap()];
+    lines.sort_by(|left, right| right.message.cmp(&left.message));
+    assert_eq!(lines[0], Diagnostic::new(Severity::Debug, "127.0.0.1:1 yes shop"));
+    assert!(lines[1].message.starts_with('/'));
+    process.close().await;
+    assert_eq!(process.exit().unwrap(), "killed by signal 2");
+}
+
+#[tokio::test]
+async fn a_plugin_that_writes_garbage_is_named_with_what_it_wrote() {
+    let message = failure(script("echo hello; exec sleep 60")).await;
+    assert_eq!(
+        message,
+        "files (resource) plugin [/bin/sh] wrote an invalid port to stdout: \"hello\" is not a number"
+    );
+}
+
+#[tokio::test]
+async fn a_plugin_that_never_ends_its_first_line_is_refused() {
+    let message = failure(script(
+        "while :; do printf xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done",
+    ))
+    .await;
+    assert!(message.contains("wrote an invalid port to stdout: \"xxxx"));
+}
+
+#[tokio::test]
+async fn a_plugin_that_exits_at_once_leaves_its_last_words() {
+    let message = failure(script("echo no licence >&2; exit 3")).await;
+    assert_eq!(
+        message,
+        "could not read plugin [/bin/sh]: exit status 3\nno licence"
+    );
+}
+
+#[tokio::test]
+async fn a_plugin_that_never_writes_its_port_is_given_up() {
+    let mut start = script("echo starting >&2; exec sleep 60");
+    start.timeouts.port = Duration::from_millis(300);
+    let message = failure(start).await;
+    assert_eq!(
+        message,
+        "files (resource) plugin [/bin/sh] did not write its port within 0.3 s\nstarting"
+    );
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_exist_is_named() {
+    let mut start = script("");
+    start.command.program = "/nonexistent/plugin".into();
+    let message = failure(start).await;
+    assert!(message.starts_with("could not start plugin [/nonexistent/plugin]: "));
+}
+
+#[tokio::test]
+async fn a_plugin_that_is_deaf_to_interrupts_is_killed_with_all_that_it_started() {
+    let text = "trap '' INT; echo 1; sleep 60 & wait";
+    let mut start = script(text);
+    start.timeouts.interrupt = Duration::from_millis(200);
+    let process = PluginProcess::start(start, &runtime()).await.unwrap();
+    process.close().await;
+    assert_eq!(process.exit().unwrap(), "killed by signal 9");
+}
+
+#[tokio::test]
+async fn an_unexpected_end_is_reported_with_the_last_lines() {
+    let (sink, mut seen) = sink();
+    let text = "echo 1; echo out of luck >&2; exit 7";
+    let process = PluginProcess::start(Start { sink, ..script(text) }, &runtime())
+        .await
+        .unwrap();
+    assert_eq!(process.exited().await, "exit status 7");
+    let report = loop {
+        let diagnostic = seen.recv().await.unwrap();
+        if diagnostic.severity == Severity::Error {
+            break diagnostic.message;
+        }
+    };
+    assert!(report.starts_with("plugin [/bin/sh] exited prematurely: exit status 7"));
+}
+
+#[tokio::test]
+async fn forgetting_a_plugin_ends_all_that_it_started() {
+    for guard_shell in [Some("/bin/sh".into()), None] {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("alive");
+        assert!(
+            std::process::Command::new("mkfifo")
+                .arg(&fifo)
+                .status()
+                .unwrap()
+                .success()
+        );
+        // The plugin and its child hold the fifo open as long as they live: its end is theirs.
+        let text = format!("exec 9>'{}'; sleep 60 & echo 1; wait", fifo.display());
+        let reader = tokio::task::spawn_blocking(move || std::fs::read(fifo).unwrap());
+        let process = PluginProcess::start(
+            Start {
+                guard_shell,
+                ..script(&text)
+            },
+            &runtime(),
+        )
+        .await
+        .unwrap();
+        drop(process);
+        assert_eq!(reader.await.unwrap(), b"");
+    }
+}

@@ -1,0 +1,69 @@
+//! `pulumi:index:Stash`: keeps the value of its first input until it is replaced.
+
+use super::object;
+use crate::{
+    property::{PropertyMap, PropertyValue},
+    provider::{
+        CheckFailure, CheckRequest, CheckResponse, DiffChanges, DiffRequest, DiffResponse, UpdateRequest,
+        UpdateResponse,
+    },
+};
+
+fn property(map: &PropertyMap, name: &str) -> PropertyValue {
+    map.get(name).cloned().unwrap_or_default()
+}
+
+pub(super) fn check(request: CheckRequest) -> CheckResponse {
+    let mut failures: Vec<CheckFailure> = request
+        .news
+        .keys()
+        .filter(|key| *key != "input")
+        .map(|key| CheckFailure {
+            property: key.to_string(),
+            reason: format!("unknown property \"{key}\""),
+        })
+        .collect();
+    if !request.news.contains_key("input") {
+        failures.push(CheckFailure {
+            property: "input".to_owned(),
+            reason: "missing required property \"input\"".to_owned(),
+        });
+    }
+    CheckResponse {
+        inputs: request.news,
+        failures,
+    }
+}
+
+pub(super) fn diff(request: &DiffRequest) -> DiffResponse {
+    let same = request.old_inputs.get("input") == request.news.get("input");
+    DiffResponse {
+        changes: if same {
+            DiffChanges::None
+        } else {
+            DiffChanges::Some
+        },
+        diffs: if same {
+            Vec::new()
+        } else {
+            vec!["input".to_owned()]
+        },
+        ..DiffResponse::default()
+    }
+}
+
+pub(super) fn created(inputs: &PropertyMap) -> PropertyMap {
+    let input = property(inputs, "input");
+    object([("input", input.clone()), ("output", input)])
+}
+
+/// The input follows the program; the output stays what it was.
+pub(super) fn updated(request: &UpdateRequest) -> UpdateResponse {
+    UpdateResponse {
+        outputs: object([
+            ("input", property(&request.news, "input")),
+            ("output", property(&request.old_outputs, "output")),
+        ]),
+        refresh_before_update: false,
+    }
+}

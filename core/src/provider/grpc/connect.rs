@@ -1,0 +1,238 @@
+//! Connecting to a provider and greeting it.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use stackwright_proto::pulumirpc::{
+    PluginAttach, ProviderHandshakeRequest, resource_provider_client::ResourceProviderClient,
+};
+use tonic::{
+    Code,
+    transport::{Channel, Endpoint},
+};
+
+use super::{ConfigurationCell, GrpcOptions, GrpcProvider, Peer};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    plugin::{PluginProcess, PluginTimeouts},
+    provider::{Capabilities, HandshakeRequest, PluginInfo, ProviderError, ProviderResult},
+    runtime::Runtime,
+};
+
+/// The longest message, both ways: what the reference engine allows.
+const MESSAGE_LIMIT: usize = 400 * 1024 * 1024;
+/// Room for answers on their way, so that many small ones never wait for each other.
+const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
+/// How long to wait between attempts to reach a server that does not listen yet.
+const RETRY: Duration = Duration::from_millis(20);
+
+impl GrpcProvider {
+    /// Connects to the plugin of a process that has written its port.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Plugin`] when it does not answer within the time limit.
+    pub async fn over_process(
+        name: &str,
+        process: PluginProcess,
+        timeouts: PluginTimeouts,
+        options: GrpcOptions,
+        runtime: &Runtime,
+    ) -> Result<Self> {
+        let address = format!("127.0.0.1:{}", process.port());
+        let peer = Peer {
+            name: name.to_owned(),
+            address,
+            process: Some(process),
+            timeouts,
+        };
+        Self::connect(peer, options, runtime).await
+    }
+
+    /// Connects to a provider that listens on `address` (`host:port`, or a whole `http` URI).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Plugin`] when the address is none, or nobody answers within the time limit.
+    pub async fn at_address(
+        name: &str,
+        address: &str,
+        timeouts: PluginTimeouts,
+        options: GrpcOptions,
+        runtime: &Runtime,
+    ) -> Result<Self> {
+        let peer = Peer {
+            name: name.to_owned(),
+            address: address.to_owned(),
+            process: None,
+            timeouts,
+        };
+        Self::connect(peer, options, runtime).await
+    }
+
+    async fn connect(peer: Peer, options: GrpcOptions, runtime: &Runtime) -> Result<Self> {
+        let channel = reach(&peer, runtime).await?;
+        let client = ResourceProviderClient::new(channel)
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT);
+        Ok(Self {
+            client,
+            peer: Arc::new(peer),
+            options,
+            runtime: runtime.clone(),
+            greeted: OnceLock::new(),
+            configuration: ConfigurationCell::default(),
+        })
+    }
+
+    /// Tells a provider that was already running where the engine is; one that does not care may not know the call.
+    ///
+    /// # Errors
+    /// What the provider failed with.
+    pub async fn attach(&self, engine_address: &str) -> ProviderResult<()> {
+        let request = PluginAttach {
+            address: engine_address.to_owned(),
+        };
+        match self.client().attach(request).await {
+            Err(failure) if failure.code() != Code::Unimplemented => {
+                Err(self.peer.fault("Attach", failure, &self.runtime).await)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Greets the provider; one that does not know how is trusted with plain values until it is configured.
+    pub(super) async fn greet(&self, request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        let directory = self
+            .peer
+            .process
+            .as_ref()
+            .and_then(|process| PathBuf::from(process.program()).parent().map(PathBuf::from))
+            .map(|directory| directory.display().to_string());
+        let message = ProviderHandshakeRequest {
+            engine_address: request.engine_address.unwrap_or_default(),
+            root_directory: directory.clone(),
+            program_directory: directory,
+            configure_with_urn: true,
+            supports_views: false,
+            supports_refresh_before_update: true,
+            invoke_with_preview: true,
+            accepts_byte_string: true,
+            ..ProviderHandshakeRequest::default()
+        };
+        let attempts = async {
+            loop {
+                match self.client().handshake(message.clone()).await {
+                    Err(failure) if failure.code() == Code::Unavailable && self.is_alive() => {
+                        self.runtime.clock.wait(RETRY).await;
+                    }
+                    answer => return answer,
+                }
+            }
+        };
+        let answer = tokio::select! {
+            answer = attempts => answer,
+            () = self.runtime.clock.wait(self.peer.timeouts.ready) => return Err(self.silence("Handshake")),
+        };
+        let greeted = match answer {
+            Ok(answer) => {
+                let answer = answer.into_inner();
+                Some(Capabilities {
+                    accept_secrets: answer.accept_secrets,
+                    accept_resources: answer.accept_resources,
+                    accept_outputs: answer.accept_outputs,
+                    supports_preview: true,
+                    supports_autonaming: answer.supports_autonaming_configuration,
+                    accept_byte_strings: answer.accepts_byte_string,
+                })
+            }
+            Err(failure) if failure.code() == Code::Unimplemented => None,
+            Err(failure) => return Err(self.peer.fault("Handshake", failure, &self.runtime).await),
+        };
+        self.greeted.get_or_init(|| greeted);
+        Ok(self.capabilities_without_configuration())
+    }
+
+    /// Asks for the version.
+    pub(super) async fn ask_info(&self) -> ProviderResult<PluginInfo> {
+        let mut client = self.client();
+        let answer = tokio::select! {
+            answer = client.get_plugin_info(()) => answer,
+            () = self.runtime.clock.wait(self.peer.timeouts.ready) => return Err(self.silence("GetPluginInfo")),
+        };
+        match answer {
+            Ok(answer) => {
+                let version = answer.into_inner().version;
+                Ok(PluginInfo {
+                    version: semver::Version::parse(version.trim_start_matches('v')).ok(),
+                })
+            }
+            Err(failure) if failure.code() == Code::Unimplemented => Ok(PluginInfo::default()),
+            Err(failure) => Err(self.peer.fault("GetPluginInfo", failure, &self.runtime).await),
+        }
+    }
+
+    fn silence(&self, call: &'static str) -> ProviderError {
+        let seconds = self.peer.timeouts.ready.as_secs_f64();
+        let text = format!("plugin {} did not answer {call} within {seconds} s", self.name());
+        ProviderError::new(crate::provider::ProviderStatus::DeadlineExceeded, text)
+    }
+}
+
+async fn reach(peer: &Peer, runtime: &Runtime) -> Result<Channel> {
+    let Peer { name, address, .. } = peer;
+    let failed = |why: String| {
+        Error::new(
+            ErrorKind::Plugin,
+            format!("could not connect to plugin {name} at {address}: {why}"),
+        )
+        .with_provider(name.clone())
+        .with_phase("load")
+    };
+    let uri = if address.contains("://") {
+        address.clone()
+    } else {
+        format!("http://{address}")
+    };
+    let endpoint = Endpoint::from_shared(uri)
+        .map_err(|error| failed(error.to_string()))?
+        .tcp_nodelay(true)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    let mut last = String::new();
+    let attempts = async {
+        loop {
+            match endpoint.connect().await {
+                Ok(channel) => return Ok(channel),
+                Err(error) => {
+                    last = causes(&error);
+                    if let Some(end) = peer.process.as_ref().and_then(PluginProcess::exit) {
+                        return Err(failed(end));
+                    }
+                    runtime.clock.wait(RETRY).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        channel = attempts => return channel,
+        () = runtime.clock.wait(peer.timeouts.ready) => {}
+    }
+    Err(failed(if last.is_empty() {
+        "it does not answer".to_owned()
+    } else {
+        last
+    }))
+}
+
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,91 @@
+//! A provider's server for tests: each call is answered by a closure, the others are not known.
+
+use std::sync::{Arc, Mutex};
+
+use stackwright_proto::pulumirpc::{
+    self as rpc,
+    resource_provider_server::{ResourceProvider, ResourceProviderServer},
+};
+use tonic::{Request, Response, Status};
+
+/// What answers a call.
+pub(crate) type Answer<Q, A> = Option<Box<dyn Fn(Q) -> Result<A, Status> + Send + Sync>>;
+
+macro_rules! fake {
+    ($($call:ident: $request:ty => $response:ty;)*) => {
+        /// What a fake provider answers; a call without a closure is unimplemented.
+        #[derive(Default)]
+        pub(crate) struct Fake {
+            $(pub(crate) $call: Answer<$request, $response>,)*
+            /// The names of the calls that came in.
+            pub(crate) calls: Arc<Mutex<Vec<&'static str>>>,
+        }
+
+        #[tonic::async_trait]
+        impl ResourceProvider for Fake {
+            type ListStream = futures::stream::Empty<Result<rpc::ListResponse, Status>>;
+
+            async fn list(&self, _request: Request<rpc::ListRequest>) -> Result<Response<Self::ListStream>, Status> {
+                Err(Status::unimplemented("list"))
+            }
+
+            $(async fn $call(&self, request: Request<$request>) -> Result<Response<$response>, Status> {
+                self.calls.lock().unwrap().push(stringify!($call));
+                match &self.$call {
+                    Some(answer) => answer(request.into_inner()).map(Response::new),
+                    None => Err(Status::unimplemented(stringify!($call))),
+                }
+            })*
+        }
+    };
+}
+
+fake! {
+    handshake: rpc::ProviderHandshakeRequest => rpc::ProviderHandshakeResponse;
+    parameterize: rpc::ParameterizeRequest => rpc::ParameterizeResponse;
+    get_schema: rpc::GetSchemaRequest => rpc::GetSchemaResponse;
+    check_config: rpc::CheckRequest => rpc::CheckResponse;
+    diff_config: rpc::DiffRequest => rpc::DiffResponse;
+    configure: rpc::ConfigureRequest => rpc::ConfigureResponse;
+    invoke: rpc::InvokeRequest => rpc::InvokeResponse;
+    call: rpc::CallRequest => rpc::CallResponse;
+    check: rpc::CheckRequest => rpc::CheckResponse;
+    diff: rpc::DiffRequest => rpc::DiffResponse;
+    create: rpc::CreateRequest => rpc::CreateResponse;
+    read: rpc::ReadRequest => rpc::ReadResponse;
+    update: rpc::UpdateRequest => rpc::UpdateResponse;
+    delete: rpc::DeleteRequest => ();
+    construct: rpc::ConstructRequest => rpc::ConstructResponse;
+    cancel: () => ();
+    get_plugin_info: () => rpc::PluginInfo;
+    attach: rpc::PluginAttach => ();
+    get_mapping: rpc::GetMappingRequest => rpc::GetMappingResponse;
+    get_mappings: rpc::GetMappingsRequest => rpc::GetMappingsResponse;
+}
+
+impl Fake {
+    /// Answers greetings; `secrets` says whether it takes secrets.
+    pub(crate) fn greeting(secrets: bool) -> Self {
+        Self {
+            handshake: Some(Box::new(move |_| {
+                Ok(rpc::ProviderHandshakeResponse {
+                    accept_secrets: secrets,
+                    ..rpc::ProviderHandshakeResponse::default()
+                })
+            })),
+            configure: Some(Box::new(|_| Ok(rpc::ConfigureResponse::default()))),
+            ..Self::default()
+        }
+    }
+
+    /// Serves it until the test's runtime ends; returns the port.
+    pub(crate) async fn serve(self) -> u16 {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let server = tonic::transport::Server::builder()
+            .add_service(ResourceProviderServer::new(self))
+            .serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener));
+        tokio::spawn(server);
+        port
+    }
+}

@@ -1,0 +1,330 @@
+//! The calls about resources: what is sent, what comes back, and what is answered without asking.
+
+use std::collections::BTreeMap;
+
+use stackwright_proto::pulumirpc::{self, diff_response::DiffChanges as WireChanges, property_diff::Kind};
+
+use super::{
+    GrpcProvider,
+    annotate::annotate,
+    assets::restore,
+    values::{Unknowns, encode, sending, sending_recorded},
+};
+use crate::{
+    event::{DiffKind, PropertyDiff},
+    property::PropertyMap,
+    provider::{
+        CheckFailure, CheckRequest, CheckResponse, CreateRequest, CreateResponse, DeleteRequest, DiffChanges,
+        DiffRequest, DiffResponse, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
+        UpdateRequest, UpdateResponse,
+    },
+};
+
+/// What people read about a resource whose provider can not be configured yet; tools match on it.
+const NOT_CONFIGURED: &str = "The provider for this resource has inputs that are not known during preview.\n\
+    This preview may not correctly represent the changes that will be applied during an update.";
+
+impl GrpcProvider {
+    pub(super) async fn check_resource(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        let Some(capabilities) = self.configured().await? else {
+            return Ok(CheckResponse {
+                inputs: request.news,
+                failures: Vec::new(),
+            });
+        };
+        let unknowns = Unknowns::in_preview(request.preview);
+        let olds = request.olds.unwrap_or_default();
+        let message = pulumirpc::CheckRequest {
+            urn: request.urn.to_string(),
+            name: request.name,
+            r#type: request.resource_type.to_string(),
+            olds: encode(&olds, &sending("olds", capabilities, unknowns))?,
+            news: encode(&request.news, &sending("news", capabilities, unknowns))?,
+            random_seed: request.random_seed,
+            ..pulumirpc::CheckRequest::default()
+        };
+        let answer = match self.client().check(message).await {
+            Ok(answer) => answer.into_inner(),
+            Err(failure) => return Err(self.peer.fault("Check", failure, &self.runtime).await),
+        };
+        let mut response = check_response(self, "Check", answer, unknowns)?;
+        if !capabilities.accept_secrets {
+            annotate(&mut response.inputs, &request.news);
+        }
+        Ok(response)
+    }
+
+    pub(super) async fn diff_resource(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        let Some(capabilities) = self.configured().await? else {
+            return Ok(DiffResponse {
+                unavailable: Some(NOT_CONFIGURED.to_owned()),
+                ..DiffResponse::default()
+            });
+        };
+        let options = |label| sending_recorded(label, capabilities, Unknowns::in_preview(request.preview));
+        let message = pulumirpc::DiffRequest {
+            id: request.id.to_string(),
+            urn: request.urn.to_string(),
+            name: request.name,
+            r#type: request.resource_type.to_string(),
+            olds: encode(&request.old_outputs, &options("old outputs"))?,
+            news: encode(&request.news, &options("news"))?,
+            old_inputs: encode(&request.old_inputs, &options("old inputs"))?,
+            ignore_changes: request.ignore_changes,
+        };
+        match self.client().diff(message).await {
+            Ok(answer) => Ok(diff_response(answer.into_inner())),
+            Err(failure) => Err(self.peer.fault("Diff", failure, &self.runtime).await),
+        }
+    }
+
+    /// Tells whether a preview of Create or Update must be made up from the inputs.
+    fn cannot_preview(&self, preview: bool, supports_preview: bool) -> bool {
+        preview && (self.options.disable_preview || !supports_preview)
+    }
+
+    pub(super) async fn create_resource(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        let capabilities = match self.configured().await? {
+            Some(capabilities) => capabilities,
+            None if request.preview => return Ok(CreateResponse::default()),
+            None => return Err(not_configured()),
+        };
+        if self.cannot_preview(request.preview, capabilities.supports_preview) {
+            return Ok(CreateResponse {
+                outputs: request.inputs,
+                ..CreateResponse::default()
+            });
+        }
+        let unknowns = Unknowns::in_preview(request.preview);
+        let message = pulumirpc::CreateRequest {
+            urn: request.urn.to_string(),
+            name: request.name,
+            r#type: request.resource_type.to_string(),
+            properties: encode(&request.inputs, &sending("inputs", capabilities, unknowns))?,
+            timeout: request.timeout,
+            preview: request.preview,
+            ..pulumirpc::CreateRequest::default()
+        };
+        let mut response = match self.client().create(message).await {
+            Ok(answer) => {
+                let answer = answer.into_inner();
+                CreateResponse {
+                    id: answer.id.into(),
+                    outputs: self.decode("Create", "outputs", answer.properties, unknowns)?,
+                    refresh_before_update: answer.refresh_before_update,
+                }
+            }
+            Err(failure) => {
+                let mut error = self.peer.fault("Create", failure, &self.runtime).await;
+                if let Some(failure) = &mut error.init_failure
+                    && !capabilities.accept_secrets
+                {
+                    annotate(&mut failure.outputs, &request.inputs);
+                }
+                return Err(error);
+            }
+        };
+        if !capabilities.accept_secrets {
+            annotate(&mut response.outputs, &request.inputs);
+        }
+        Ok(response)
+    }
+
+    pub(super) async fn update_resource(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+        let capabilities = match self.configured().await? {
+            Some(capabilities) => capabilities,
+            None if request.preview => return Ok(UpdateResponse::default()),
+            None => return Err(not_configured()),
+        };
+        if self.cannot_preview(request.preview, capabilities.supports_preview) {
+            return Ok(UpdateResponse {
+                outputs: request.news,
+                ..UpdateResponse::default()
+            });
+        }
+        let unknowns = Unknowns::in_preview(request.preview);
+        let recorded = |label| sending_recorded(label, capabilities, unknowns);
+        let message = pulumirpc::UpdateRequest {
+            id: request.id.to_string(),
+            urn: request.urn.to_string(),
+            name: request.name,
+            r#type: request.resource_type.to_string(),
+            olds: encode(&request.old_outputs, &recorded("old outputs"))?,
+            old_inputs: encode(&request.old_inputs, &recorded("old inputs"))?,
+            news: encode(&request.news, &sending("news", capabilities, unknowns))?,
+            timeout: request.timeout,
+            ignore_changes: request.ignore_changes,
+            preview: request.preview,
+            ..pulumirpc::UpdateRequest::default()
+        };
+        match self.client().update(message).await {
+            Ok(answer) => {
+                let answer = answer.into_inner();
+                let mut outputs = self.decode("Update", "outputs", answer.properties, unknowns)?;
+                if !capabilities.accept_secrets {
+                    annotate(&mut outputs, &request.news);
+                }
+                Ok(UpdateResponse {
+                    outputs,
+                    refresh_before_update: answer.refresh_before_update,
+                })
+            }
+            Err(failure) => {
+                let mut error = self.peer.fault("Update", failure, &self.runtime).await;
+                if let Some(failure) = &mut error.init_failure
+                    && !capabilities.accept_secrets
+                {
+                    annotate(&mut failure.outputs, &request.news);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) async fn delete_resource(&self, request: DeleteRequest) -> ProviderResult<()> {
+        let Some(capabilities) = self.configured().await? else {
+            return Err(not_configured());
+        };
+        let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
+        let message = pulumirpc::DeleteRequest {
+            id: request.id.to_string(),
+            urn: request.urn.to_string(),
+            name: request.name,
+            r#type: request.resource_type.to_string(),
+            properties: encode(&request.outputs, &options("outputs"))?,
+            old_inputs: encode(&request.inputs, &options("inputs"))?,
+            timeout: request.timeout,
+            ..pulumirpc::DeleteRequest::default()
+        };
+        match self.client().delete(message).await {
+            Ok(_) => Ok(()),
+            Err(failure) => Err(self.peer.fault("Delete", failure, &self.runtime).await),
+        }
+    }
+
+    pub(super) async fn read_resource(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
+        let Some(capabilities) = self.configured().await? else {
+            return Ok(ReadResponse {
+                id: request.id,
+                inputs: Some(PropertyMap::new()),
+                outputs: Some(PropertyMap::new()),
+                refresh_before_update: false,
+            });
+        };
+        let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
+        let message = pulumirpc::ReadRequest {
+            id: request.id.to_string(),
+            urn: request.urn.to_string(),
+            name: request.name.clone(),
+            r#type: request.resource_type.to_string(),
+            properties: encode(&request.properties, &options("outputs"))?,
+            inputs: encode(&request.inputs, &options("inputs"))?,
+            timeout: request.timeout,
+            ..pulumirpc::ReadRequest::default()
+        };
+        // What was echoed comes back with its secrets and with the contents of its assets.
+        let complete = |inputs: Option<&mut PropertyMap>, outputs: &mut PropertyMap| {
+            if let Some(inputs) = inputs {
+                if !capabilities.accept_secrets {
+                    annotate(inputs, &request.inputs);
+                }
+                restore(inputs, &request.inputs);
+            }
+            if !capabilities.accept_secrets {
+                annotate(outputs, &request.properties);
+            }
+            restore(outputs, &request.inputs);
+        };
+        let answer = match self.client().read(message).await {
+            Ok(answer) => answer.into_inner(),
+            Err(failure) => {
+                let mut error = self.peer.fault("Read", failure, &self.runtime).await;
+                if let Some(failure) = &mut error.init_failure {
+                    complete(failure.inputs.as_mut(), &mut failure.outputs);
+                }
+                return Err(error);
+            }
+        };
+        if answer.id.is_empty() {
+            return Ok(ReadResponse::default());
+        }
+        let mut inputs = match answer.inputs {
+            Some(inputs) => Some(self.decode("Read", "inputs", Some(inputs), Unknowns::Drop)?),
+            None => None,
+        };
+        let mut outputs = self.decode("Read", "outputs", answer.properties, Unknowns::Drop)?;
+        complete(inputs.as_mut(), &mut outputs);
+        Ok(ReadResponse {
+            id: answer.id.into(),
+            inputs,
+            outputs: Some(outputs),
+            refresh_before_update: answer.refresh_before_update,
+        })
+    }
+}
+
+fn not_configured() -> ProviderError {
+    ProviderError::new(
+        ProviderStatus::FailedPrecondition,
+        "the provider is not configured: its configuration holds values that are not known",
+    )
+}
+
+/// Reads the failures of a check.
+pub(super) fn failures(failures: Vec<pulumirpc::CheckFailure>) -> Vec<CheckFailure> {
+    failures
+        .into_iter()
+        .map(|failure| CheckFailure {
+            property: failure.property,
+            reason: failure.reason,
+        })
+        .collect()
+}
+
+/// Reads the answer of Check and CheckConfig.
+pub(super) fn check_response(
+    provider: &GrpcProvider,
+    call: &'static str,
+    answer: pulumirpc::CheckResponse,
+    unknowns: Unknowns,
+) -> ProviderResult<CheckResponse> {
+    Ok(CheckResponse {
+        inputs: provider.decode(call, "inputs", answer.inputs, unknowns)?,
+        failures: failures(answer.failures),
+    })
+}
+
+/// Reads the answer of Diff and DiffConfig.
+pub(super) fn diff_response(answer: pulumirpc::DiffResponse) -> DiffResponse {
+    let changes = match answer.changes() {
+        WireChanges::DiffUnknown => DiffChanges::Unknown,
+        WireChanges::DiffNone => DiffChanges::None,
+        WireChanges::DiffSome => DiffChanges::Some,
+    };
+    let detailed: BTreeMap<String, PropertyDiff> = answer
+        .detailed_diff
+        .into_iter()
+        .map(|(path, property)| {
+            let kind = match property.kind() {
+                Kind::Add => DiffKind::Add,
+                Kind::AddReplace => DiffKind::AddReplace,
+                Kind::Delete => DiffKind::Delete,
+                Kind::DeleteReplace => DiffKind::DeleteReplace,
+                Kind::Update => DiffKind::Update,
+                Kind::UpdateReplace => DiffKind::UpdateReplace,
+            };
+            let input_diff = property.input_diff;
+            (path, PropertyDiff { kind, input_diff })
+        })
+        .collect();
+    DiffResponse {
+        changes,
+        replaces: answer.replaces,
+        stables: answer.stables,
+        diffs: answer.diffs,
+        // Providers that only set the map have always been understood.
+        detailed_diff: (answer.has_detailed_diff || !detailed.is_empty()).then_some(detailed),
+        delete_before_replace: answer.delete_before_replace,
+        unavailable: None,
+    }
+}

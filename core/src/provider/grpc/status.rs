@@ -1,0 +1,124 @@
+//! Failed calls: the provider's own statuses with the details that the protocol defines, and broken connections.
+
+use std::{error::Error as _, fmt::Write as _};
+
+use prost::Message;
+use stackwright_proto::{
+    google,
+    pulumirpc::{ConfigureErrorMissingKeys, ErrorResourceInitFailed},
+};
+use tonic::{Code, Status};
+
+use crate::{
+    property::wire::{DecodeOptions, from_struct},
+    provider::{InitFailure, ProviderError, ProviderStatus},
+};
+
+/// What kept a call from getting an answer of the provider's.
+pub(super) struct BreakDown {
+    /// True when the connection broke, false when what came over it made no sense.
+    pub(super) connection: bool,
+    /// The causes, outermost first.
+    pub(super) text: String,
+}
+
+/// Texts of statuses that this side makes when what it receives is no answer of the protocol.
+const NONSENSE: [&str; 4] = [
+    "failed to decode Protobuf message",
+    "grpc-status header missing",
+    "protocol error: received message with",
+    "Unexpected EOF decoding stream",
+];
+
+/// Tells whether a status was made on this side of the connection, and why.
+pub(super) fn break_down(status: &Status) -> Option<BreakDown> {
+    let nonsense = NONSENSE.iter().any(|start| status.message().starts_with(start));
+    if status.source().is_none() && !nonsense {
+        return None;
+    }
+    let mut text = status.message().to_owned();
+    let mut source = status.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            // Writing to a string does not fail.
+            let _written = write!(text, ": {cause_text}");
+        }
+        source = cause.source();
+    }
+    Some(BreakDown {
+        connection: !nonsense,
+        text,
+    })
+}
+
+fn detail<T: Message + Default>(status: &Status, name: &str) -> Option<T> {
+    let details = google::rpc::Status::decode(status.details()).ok()?.details;
+    let any = details
+        .into_iter()
+        .find(|any| any.type_url.rsplit('/').next() == Some(name))?;
+    T::decode(any.value.as_slice()).ok()
+}
+
+/// Turns a provider's own status into an error; the message stays as it is.
+pub(super) fn provider_error(status: &Status) -> ProviderError {
+    let kind = ProviderStatus::from_code(i32::from(status.code()));
+    let mut error = ProviderError::new(kind, status.message());
+    if status.details().is_empty() {
+        return error;
+    }
+    if let Some(failed) = detail::<ErrorResourceInitFailed>(status, "pulumirpc.ErrorResourceInitFailed") {
+        match init_failure(failed) {
+            Ok(failure) => error.init_failure = Some(Box::new(failure)),
+            Err(fault) => {
+                error.message = format!("{}: {}", error.message, fault.message());
+                error.status = ProviderStatus::DataLoss;
+            }
+        }
+    }
+    if let Some(missing) = detail::<ConfigureErrorMissingKeys>(status, "pulumirpc.ConfigureErrorMissingKeys")
+    {
+        error.missing_keys = missing
+            .missing_keys
+            .into_iter()
+            .map(|key| (key.name, key.description))
+            .collect();
+        let lines = error.missing_keys.iter().map(|(name, description)| {
+            format!(
+                "missing required configuration key \"{name}\": {description}\n\
+                 Set a value using the command `pulumi config set {name} <value>`."
+            )
+        });
+        if !error.missing_keys.is_empty() {
+            error.message = lines.collect::<Vec<_>>().join("\n");
+        }
+    }
+    error
+}
+
+fn init_failure(failed: ErrorResourceInitFailed) -> crate::Result<InitFailure> {
+    let options = |label| DecodeOptions {
+        reject_unknowns: true,
+        ..DecodeOptions::all(label)
+    };
+    Ok(InitFailure {
+        id: failed.id,
+        inputs: failed
+            .inputs
+            .map(|inputs| from_struct(inputs, &options("inputs")))
+            .transpose()?,
+        outputs: from_struct(failed.properties.unwrap_or_default(), &options("outputs"))?,
+        reasons: failed.reasons,
+        refresh_before_update: failed.refresh_before_update,
+    })
+}
+
+/// Tells whether the provider does not know the call. Two providers have words of their own for that.
+pub(super) fn is_unknown_call(provider: &str, status: &Status) -> bool {
+    match status.code() {
+        Code::Unimplemented => true,
+        Code::Internal => provider == "pulumi-nodejs",
+        Code::Unknown => provider == "kubernetes" && status.message().contains("Unimplemented"),
+        _ => false,
+    }
+}

@@ -1,0 +1,90 @@
+//! Values on their way to a provider and back.
+
+use prost_types::Struct;
+
+use super::GrpcProvider;
+use crate::{
+    property::{
+        PropertyMap,
+        wire::{DecodeOptions, EncodeOptions, from_struct, to_struct},
+    },
+    provider::{Capabilities, ProviderError, ProviderResult, ProviderStatus},
+};
+
+/// Whether unknowns may be among values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unknowns {
+    /// They stay.
+    Keep,
+    /// They are left out of what is sent.
+    Drop,
+}
+
+impl Unknowns {
+    /// Unknowns are part of previews only.
+    pub(super) const fn in_preview(preview: bool) -> Self {
+        if preview { Self::Keep } else { Self::Drop }
+    }
+}
+
+/// Returns how values for a provider of these capabilities are sent.
+pub(super) const fn sending(
+    label: &'static str,
+    capabilities: Capabilities,
+    unknowns: Unknowns,
+) -> EncodeOptions {
+    EncodeOptions {
+        label,
+        keep_unknowns: matches!(unknowns, Unknowns::Keep),
+        skip_nulls: false,
+        keep_secrets: capabilities.accept_secrets,
+        keep_resources: capabilities.accept_resources,
+        keep_outputs: false,
+        keep_bytes: capabilities.accept_byte_strings,
+        elide_assets: false,
+    }
+}
+
+/// As [`sending`], for values that the provider has seen before: assets shrink to their hashes.
+pub(super) const fn sending_recorded(
+    label: &'static str,
+    capabilities: Capabilities,
+    unknowns: Unknowns,
+) -> EncodeOptions {
+    EncodeOptions {
+        elide_assets: true,
+        ..sending(label, capabilities, unknowns)
+    }
+}
+
+/// Encodes values.
+pub(super) fn encode(map: &PropertyMap, options: &EncodeOptions) -> ProviderResult<Option<Struct>> {
+    to_struct(map, options)
+        .map(Some)
+        .map_err(|error| ProviderError::new(ProviderStatus::InvalidArgument, error.message()))
+}
+
+impl GrpcProvider {
+    /// Decodes an answer's values, secrets and references included. An unknown where none may be is an error.
+    pub(super) fn decode(
+        &self,
+        call: &'static str,
+        label: &'static str,
+        message: Option<Struct>,
+        unknowns: Unknowns,
+    ) -> ProviderResult<PropertyMap> {
+        let options = DecodeOptions {
+            keep_outputs: false,
+            reject_unknowns: unknowns == Unknowns::Drop,
+            ..DecodeOptions::all(label)
+        };
+        from_struct(message.unwrap_or_default(), &options).map_err(|error| {
+            let text = format!(
+                "plugin {} answered {call} with bad values: {}",
+                self.name(),
+                error.message()
+            );
+            ProviderError::new(ProviderStatus::Internal, text)
+        })
+    }
+}

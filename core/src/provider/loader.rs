@@ -1,0 +1,290 @@
+//! Loading providers: what the host registered or names, else a plugin process from the pool or a new one.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+
+use crate::{
+    diagnostic::Diagnostic,
+    error::{Error, ErrorKind, Result},
+    plugin::{
+        DiagnosticSink, FoundPlugin, PluginEnvironment, PluginKind, PluginOrigin, PluginProcess, PluginQuery,
+        PluginSettings, Start, find,
+    },
+    provider::{
+        Capabilities, HandshakeRequest, Provider, ProviderError, ProviderPool, Resolution, ResolutionRequest,
+        Resolver,
+        grpc::{GrpcOptions, GrpcProvider, Parameter},
+        pool::{Instance, LaunchKey, Launcher},
+    },
+    runtime::Runtime,
+};
+
+/// Providers whose output is meant for people: the program's own code runs in them.
+const DYNAMIC: [&str; 2] = ["pulumi-nodejs", "pulumi-python"];
+
+/// Knows where the Engine service listens; it need not listen before it is first asked.
+#[async_trait]
+pub trait EngineAddress: Send + Sync + 'static {
+    /// Returns the address (`127.0.0.1:4711`), after the service has been started if need be.
+    ///
+    /// # Errors
+    /// When it can not be started.
+    async fn engine_address(&self) -> Result<String>;
+}
+
+/// What a loader is made of.
+#[derive(Clone)]
+pub struct LoaderParts {
+    /// Clock, randomness, spawning.
+    pub runtime: Runtime,
+    /// Code of the host, by package; each serves all instances of its package.
+    pub in_process: BTreeMap<String, Arc<dyn Provider>>,
+    /// The host's say; asked first.
+    pub resolver: Option<Arc<dyn Resolver>>,
+    /// Where plugins are looked for.
+    pub plugins: PluginSettings,
+    /// Where processes wait for their next use.
+    pub pool: ProviderPool,
+    /// Where plugins reach the engine.
+    pub engine: Arc<dyn EngineAddress>,
+    /// How calls differ from the usual.
+    pub options: GrpcOptions,
+}
+
+/// Which provider is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct ProviderWish {
+    /// The plugin's name: the package's, unless the package is parameterized.
+    pub plugin: String,
+    /// The plugin's version.
+    pub version: Option<semver::Version>,
+    /// Where the plugin can be had; empty when nobody said.
+    pub download_url: String,
+    /// Hex checksums of the plugin by platform.
+    pub checksums: BTreeMap<String, String>,
+    /// What makes the package out of a plugin of many.
+    pub parameter: Option<Parameter>,
+}
+
+/// The surroundings of a plugin's process.
+#[derive(Clone, Default)]
+pub struct PluginContext {
+    /// The working directory: the program's; `None` is the host's.
+    pub directory: Option<PathBuf>,
+    /// What it learns about the project.
+    pub environment: PluginEnvironment,
+    /// Who gets what it writes, and warnings about it.
+    pub sink: Option<DiagnosticSink>,
+}
+
+/// A provider that has been greeted.
+#[derive(Clone)]
+pub struct PreparedProvider {
+    /// The provider.
+    pub provider: Arc<dyn Provider>,
+    /// What it understands; of a plugin that knows no greeting: what it can be trusted with.
+    pub capabilities: Capabilities,
+    /// True for code of the host, which others use too: it must not be closed.
+    pub shared: bool,
+}
+
+impl PreparedProvider {
+    /// Lets the instance go: a process returns to the pool or ends.
+    pub async fn release(self) {
+        if !self.shared {
+            self.provider.close().await;
+        }
+    }
+}
+
+/// Loads providers. Instances load concurrently; each is one process of its own, or code of the host.
+#[derive(Clone)]
+pub struct ProviderLoader(Arc<LoaderParts>);
+
+impl ProviderLoader {
+    /// Creates a loader.
+    #[must_use]
+    pub fn new(parts: LoaderParts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// Loads an instance and greets it.
+    ///
+    /// # Errors
+    /// What the host's resolver failed with, unchanged; [`ErrorKind::Plugin`] when there is no such plugin or it can
+    /// not be started or spoken to; [`ErrorKind::Provider`] when it refuses.
+    pub async fn load(&self, wish: &ProviderWish, context: &PluginContext) -> Result<PreparedProvider> {
+        let parts = &self.0;
+        if let Some(resolver) = &parts.resolver {
+            let request = ResolutionRequest {
+                kind: PluginKind::Resource,
+                name: wish.plugin.clone(),
+                version: wish.version.clone(),
+                download_url: wish.download_url.clone(),
+                checksums: wish.checksums.clone(),
+            };
+            match resolver.resolve(request).await? {
+                Resolution::Address(address) => return self.attach(wish, &address).await,
+                Resolution::InProcess(provider) => return greet_in_process(wish, provider).await,
+                Resolution::Default => {}
+            }
+        }
+        if let Some(provider) = parts.in_process.get(&wish.plugin) {
+            return greet_in_process(wish, Arc::clone(provider)).await;
+        }
+        let plugin = self.find(wish).await?;
+        if plugin.origin == PluginOrigin::Path
+            && let Some(sink) = &context.sink
+        {
+            let name = query(wish).file_name();
+            let place = plugin.command.program.display();
+            sink(Diagnostic::warning(format!("using {name} from $PATH at {place}")));
+        }
+        let launch = Launch {
+            key: LaunchKey {
+                name: wish.plugin.clone(),
+                version: wish.version.clone(),
+                command: plugin.command,
+                directory: context.directory.clone(),
+                environment: context.environment.variables(&wish.plugin),
+                parameter: wish.parameter.clone(),
+            },
+            sink: context.sink.clone(),
+            parts: Arc::clone(parts),
+        };
+        let (provider, capabilities) = parts.pool.lease(Arc::new(launch)).await?;
+        Ok(PreparedProvider {
+            provider,
+            capabilities,
+            shared: false,
+        })
+    }
+
+    async fn find(&self, wish: &ProviderWish) -> Result<FoundPlugin> {
+        let query = query(wish);
+        let parts = Arc::clone(&self.0);
+        self.0
+            .runtime
+            .spawner
+            .spawn_blocking(move || find(&parts.plugins, &query))
+            .await?
+    }
+
+    async fn attach(&self, wish: &ProviderWish, address: &str) -> Result<PreparedProvider> {
+        let parts = &self.0;
+        let timeouts = parts.plugins.timeouts;
+        let provider =
+            GrpcProvider::at_address(&wish.plugin, address, timeouts, parts.options, &parts.runtime).await?;
+        let engine = parts.engine.engine_address().await?;
+        let greeting = HandshakeRequest {
+            engine_address: Some(engine.clone()),
+        };
+        let refused = |error| refusal(&wish.plugin, &error);
+        let capabilities = provider.handshake(greeting).await.map_err(refused)?;
+        provider.attach(&engine).await.map_err(refused)?;
+        if let Some(parameter) = &wish.parameter {
+            provider.parameterize(parameter).await.map_err(refused)?;
+        }
+        Ok(PreparedProvider {
+            provider: Arc::new(provider),
+            capabilities,
+            shared: false,
+        })
+    }
+}
+
+fn query(wish: &ProviderWish) -> PluginQuery {
+    PluginQuery {
+        kind: PluginKind::Resource,
+        name: wish.plugin.clone(),
+        version: wish.version.clone(),
+    }
+}
+
+fn refusal(name: &str, error: &ProviderError) -> Error {
+    Error::new(ErrorKind::Provider, error.message.clone())
+        .with_provider(name)
+        .with_phase("load")
+}
+
+async fn greet_in_process(wish: &ProviderWish, provider: Arc<dyn Provider>) -> Result<PreparedProvider> {
+    let capabilities = provider
+        .handshake(HandshakeRequest::default())
+        .await
+        .map_err(|error| refusal(&wish.plugin, &error))?;
+    Ok(PreparedProvider {
+        provider,
+        capabilities,
+        shared: true,
+    })
+}
+
+/// How to start one more process of the same kind.
+struct Launch {
+    key: LaunchKey,
+    sink: Option<DiagnosticSink>,
+    parts: Arc<LoaderParts>,
+}
+
+#[async_trait]
+impl Launcher for Launch {
+    fn key(&self) -> &LaunchKey {
+        &self.key
+    }
+
+    fn sink(&self) -> Option<DiagnosticSink> {
+        self.sink.clone()
+    }
+
+    async fn launch(&self) -> Result<Instance> {
+        let parts = &self.parts;
+        let key = &self.key;
+        let settings = &parts.plugins;
+        let engine = parts.engine.engine_address().await?;
+        let start = Start {
+            label: format!("{} (resource)", key.name),
+            command: key.command.clone(),
+            engine_address: engine.clone(),
+            directory: key.directory.clone(),
+            environment: key.environment.clone(),
+            visible: DYNAMIC.contains(&key.name.as_str()),
+            sink: self.sink.clone(),
+            guard_shell: settings.guard_shell.clone(),
+            timeouts: settings.timeouts,
+        };
+        let named = |error: Error| error.with_provider(key.name.clone());
+        let process = PluginProcess::start(start, &parts.runtime).await.map_err(named)?;
+        let provider = GrpcProvider::over_process(
+            &key.name,
+            process,
+            settings.timeouts,
+            parts.options,
+            &parts.runtime,
+        )
+        .await?;
+        let refused = |error| refusal(&key.name, &error);
+        let greeting = HandshakeRequest {
+            engine_address: Some(engine),
+        };
+        let capabilities = provider.handshake(greeting).await.map_err(refused)?;
+        if let Some(parameter) = &key.parameter {
+            provider.parameterize(parameter).await.map_err(refused)?;
+        }
+        let info = provider.plugin_info().await.map_err(refused)?;
+        if let (Some(wanted), Some(have), Some(sink)) = (&key.version, &info.version, &self.sink)
+            && have.cmp_precedence(wanted).is_lt()
+        {
+            let name = &key.name;
+            sink(Diagnostic::warning(format!(
+                "resource plugin {name} is expected to have version >={wanted}, but has {have}; \
+                 the wrong version may be on your path, or this may be a bug in the plugin"
+            )));
+        }
+        Ok(Instance::new(provider, capabilities))
+    }
+}
+
+#[cfg(test)]
+#[path = "loader_tests.rs"]
+mod tests;

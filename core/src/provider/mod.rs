@@ -1,0 +1,114 @@
+//! Providers: the trait of whatever manages resources of one package, and the shapes of its calls.
+
+pub mod builtin;
+mod call;
+mod error;
+pub mod grpc;
+mod loader;
+mod pool;
+mod resolver;
+mod run_source;
+mod registry;
+pub mod settings;
+mod source;
+mod unconfigured;
+
+use async_trait::async_trait;
+
+pub use call::{
+    Capabilities, CheckFailure, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
+    DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse,
+    PluginInfo, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
+};
+pub use error::{InitFailure, ProviderError, ProviderResult, ProviderStatus};
+pub use loader::{EngineAddress, LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderWish};
+pub use pool::{PoolSettings, ProviderPool};
+pub use registry::{ProviderHandle, ProviderRegistry};
+pub use resolver::{Resolution, ResolutionRequest, Resolver};
+pub use run_source::{RunSource, RunSurroundings};
+pub use source::{LoadRequest, LoadedProvider, ProviderSource};
+pub use unconfigured::UnconfiguredProvider;
+
+/// A provider of one package: a plugin process, code of the host, or built in.
+///
+/// Calls come CONCURRENTLY, many at a time and from any thread. Dropping a call's future gives the call up. Values
+/// hold secrets only when [`Capabilities::accept_secrets`] says so, and unknowns only during previews.
+#[async_trait]
+pub trait Provider: Send + Sync + 'static {
+    /// Says what the provider understands. Called once, before anything else.
+    async fn handshake(&self, request: HandshakeRequest) -> ProviderResult<Capabilities>;
+
+    /// Returns the version and other facts of the provider itself.
+    async fn plugin_info(&self) -> ProviderResult<PluginInfo> {
+        Ok(PluginInfo::default())
+    }
+
+    /// Checks and completes the provider's own configuration.
+    async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        Ok(CheckResponse {
+            inputs: request.news,
+            failures: Vec::new(),
+        })
+    }
+
+    /// Compares two configurations of the provider; a replacement replaces all that it manages.
+    async fn diff_config(&self, _request: DiffRequest) -> ProviderResult<DiffResponse> {
+        Ok(DiffResponse::default())
+    }
+
+    /// Takes the configuration; called once before any resource's call. May change the capabilities.
+    async fn configure(&self, _request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
+        Ok(None)
+    }
+
+    /// Checks a resource's inputs and completes them with defaults.
+    async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        Ok(CheckResponse {
+            inputs: request.news,
+            failures: Vec::new(),
+        })
+    }
+
+    /// Compares a resource's state with new inputs.
+    async fn diff(&self, _request: DiffRequest) -> ProviderResult<DiffResponse> {
+        Ok(DiffResponse::default())
+    }
+
+    /// Makes a resource and returns its id and outputs.
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse>;
+
+    /// Reads a resource as it is; an empty id says that it does not exist.
+    async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
+        Ok(ReadResponse {
+            id: request.id,
+            inputs: Some(request.inputs),
+            outputs: Some(request.properties),
+            ..ReadResponse::default()
+        })
+    }
+
+    /// Changes a resource in place and returns its outputs.
+    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+        Err(ProviderError::unimplemented(format!(
+            "{} can not be updated in place",
+            request.urn
+        )))
+    }
+
+    /// Removes a resource. One that does not exist any more is no error.
+    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()>;
+
+    /// Calls a function of the package.
+    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+        Err(ProviderError::unimplemented(format!(
+            "unknown function {:?}",
+            request.token
+        )))
+    }
+
+    /// Asks the provider to give up what it is doing; running calls should fail soon.
+    async fn cancel(&self) {}
+
+    /// Ends the provider; no call follows. A process is asked to exit, then ended.
+    async fn close(&self) {}
+}

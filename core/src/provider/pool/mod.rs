@@ -1,0 +1,261 @@
+//! Plugin processes that wait for their next use instead of being started again.
+
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+
+use crate::{
+    error::Result,
+    plugin::{DiagnosticSink, PluginCommand},
+    property::PropertyMap,
+    provider::{
+        Capabilities, Provider,
+        grpc::{GrpcProvider, Parameter},
+    },
+    runtime::Runtime,
+};
+
+mod leased;
+
+use leased::LeasedProvider;
+
+/// How long and how many processes wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSettings {
+    /// The most that wait at a time; 0 ends each process with its use.
+    pub capacity: usize,
+    /// How long one waits before it is ended.
+    pub idle_limit: Duration,
+}
+
+impl Default for PoolSettings {
+    fn default() -> Self {
+        Self {
+            capacity: 16,
+            idle_limit: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What makes two processes interchangeable until they are configured.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct LaunchKey {
+    pub(crate) name: String,
+    pub(crate) version: Option<semver::Version>,
+    pub(crate) command: PluginCommand,
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) parameter: Option<Parameter>,
+}
+
+/// Starts processes of one key.
+#[async_trait]
+pub(crate) trait Launcher: Send + Sync + 'static {
+    fn key(&self) -> &LaunchKey;
+    fn sink(&self) -> Option<DiagnosticSink>;
+    async fn launch(&self) -> Result<Instance>;
+}
+
+/// A running plugin and what it has been through.
+pub(crate) struct Instance {
+    provider: GrpcProvider,
+    capabilities: Capabilities,
+    /// What it was configured with, which can not be changed any more.
+    configuration: Mutex<Option<PropertyMap>>,
+    /// Calls that have begun and not ended; a call that was given up never ends, as the plugin may still work on it.
+    unfinished: AtomicUsize,
+    /// Set when it must not be used again.
+    spent: AtomicBool,
+}
+
+impl Instance {
+    pub(crate) fn new(provider: GrpcProvider, capabilities: Capabilities) -> Self {
+        Self {
+            provider,
+            capabilities,
+            configuration: Mutex::default(),
+            unfinished: AtomicUsize::new(0),
+            spent: AtomicBool::new(false),
+        }
+    }
+
+    fn configuration(&self) -> MutexGuard<'_, Option<PropertyMap>> {
+        self.configuration.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_reusable(&self) -> bool {
+        !self.spent.load(Ordering::Acquire)
+            && self.unfinished.load(Ordering::Acquire) == 0
+            // One that refused its configuration, or hangs in it, must not fail its next user too.
+            && self.provider.is_settled_well()
+            && self.provider.is_alive()
+    }
+
+    fn send_output_to(&self, sink: Option<DiagnosticSink>) {
+        if let Some(route) = self.provider.route() {
+            route.redirect(sink);
+        }
+    }
+}
+
+/// A shelf of idle plugin processes. Clones share it.
+///
+/// A process is leased to one user at a time. It stays warm from one operation to the next, also of another stack, as
+/// long as command line, environment, directory and configuration are the same. Every process ends with the pool.
+#[derive(Clone)]
+pub struct ProviderPool(Arc<Shelf>);
+
+struct Shelf {
+    settings: PoolSettings,
+    runtime: Runtime,
+    state: Mutex<ShelfState>,
+}
+
+#[derive(Default)]
+struct ShelfState {
+    /// Oldest first.
+    idle: Vec<Idle>,
+    sweeping: bool,
+    closed: bool,
+}
+
+struct Idle {
+    key: LaunchKey,
+    instance: Arc<Instance>,
+    since: Duration,
+}
+
+impl ProviderPool {
+    /// Creates an empty pool.
+    #[must_use]
+    pub fn new(settings: PoolSettings, runtime: Runtime) -> Self {
+        Self(Arc::new(Shelf {
+            settings,
+            runtime,
+            state: Mutex::default(),
+        }))
+    }
+
+    /// Returns the number of processes that wait for their next use.
+    #[must_use]
+    pub fn idle_count(&self) -> usize {
+        self.0.state().idle.len()
+    }
+
+    /// Leases a waiting process of the launcher's key, or starts one. It returns when it is closed or dropped.
+    pub(crate) async fn lease(
+        &self,
+        launcher: Arc<dyn Launcher>,
+    ) -> Result<(Arc<dyn Provider>, Capabilities)> {
+        let instance = match self.take(launcher.as_ref(), |_| true) {
+            Some(instance) => instance,
+            None => Arc::new(launcher.launch().await?),
+        };
+        let capabilities = instance.capabilities;
+        let leased = LeasedProvider::new(self.clone(), launcher, instance);
+        Ok((Arc::new(leased), capabilities))
+    }
+
+    /// Takes the process that waits shortest among those that fit.
+    fn take(&self, launcher: &dyn Launcher, fits: impl Fn(&Instance) -> bool) -> Option<Arc<Instance>> {
+        let mut state = self.0.state();
+        loop {
+            let position = state
+                .idle
+                .iter()
+                .rposition(|idle| idle.key == *launcher.key() && fits(&idle.instance))?;
+            let idle = state.idle.remove(position);
+            if idle.instance.is_reusable() {
+                idle.instance.send_output_to(launcher.sink());
+                return Some(idle.instance);
+            }
+        }
+    }
+
+    /// Takes a process back; returns it when it must be ended instead.
+    fn put(&self, key: &LaunchKey, instance: Arc<Instance>) -> Option<Arc<Instance>> {
+        instance.send_output_to(None);
+        let shelf = &self.0;
+        let mut state = shelf.state();
+        if state.closed || shelf.settings.capacity == 0 || !instance.is_reusable() {
+            return Some(instance);
+        }
+        let surplus = (state.idle.len() >= shelf.settings.capacity).then(|| state.idle.remove(0).instance);
+        state.idle.push(Idle {
+            key: key.clone(),
+            instance,
+            since: shelf.runtime.clock.elapsed(),
+        });
+        if !state.sweeping {
+            state.sweeping = true;
+            shelf.runtime.spawner.spawn(sweep(
+                Arc::downgrade(shelf),
+                shelf.runtime.clone(),
+                shelf.settings.idle_limit,
+            ));
+        }
+        surplus
+    }
+
+    /// Takes a process back without waiting for the end of one that must go.
+    fn put_in_background(&self, key: &LaunchKey, instance: Arc<Instance>) {
+        if let Some(surplus) = self.put(key, instance) {
+            self.0
+                .runtime
+                .spawner
+                .spawn(async move { surplus.provider.close().await });
+        }
+    }
+
+    /// Ends all waiting processes, and from now on each as it returns.
+    pub async fn close_all(&self) {
+        let idle = {
+            let mut state = self.0.state();
+            state.closed = true;
+            std::mem::take(&mut state.idle)
+        };
+        futures::future::join_all(idle.iter().map(|idle| idle.instance.provider.close())).await;
+    }
+}
+
+impl Shelf {
+    fn state(&self) -> MutexGuard<'_, ShelfState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes out those that have waited too long; ends the sweeping when nothing is left.
+    fn expired(&self) -> (Vec<Idle>, bool) {
+        let now = self.runtime.clock.elapsed();
+        let mut state = self.state();
+        let count = state
+            .idle
+            .iter()
+            .take_while(|idle| now.saturating_sub(idle.since) >= self.settings.idle_limit)
+            .count();
+        let expired = state.idle.drain(..count).collect();
+        state.sweeping = !state.idle.is_empty();
+        (expired, state.sweeping)
+    }
+}
+
+/// Ends processes that have waited too long, as long as any wait.
+async fn sweep(shelf: Weak<Shelf>, runtime: Runtime, idle_limit: Duration) {
+    loop {
+        runtime.clock.wait(idle_limit).await;
+        let Some((expired, more)) = shelf.upgrade().map(|shelf| shelf.expired()) else {
+            return;
+        };
+        futures::future::join_all(expired.iter().map(|idle| idle.instance.provider.close())).await;
+        if !more {
+            return;
+        }
+    }
+}

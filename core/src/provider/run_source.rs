@@ -1,0 +1,118 @@
+//! The providers of one run: the built-in one, and what the loader finds in the surroundings of the run's project.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+
+use crate::{
+    error::Result,
+    plugin::{DiagnosticSink, PluginEnvironment},
+    provider::{
+        HandshakeRequest, LoadRequest, LoadedProvider, PluginContext, Provider, ProviderLoader,
+        ProviderSource, ProviderWish, builtin,
+    },
+};
+
+/// What a run tells its plugins.
+#[derive(Clone, Default)]
+pub struct RunSurroundings {
+    /// The project's name.
+    pub project: String,
+    /// The options of the program's runtime.
+    pub runtime_options: BTreeMap<String, String>,
+    /// The stack's configuration by `namespace:name`.
+    pub config: BTreeMap<String, String>,
+    /// The program's folder.
+    pub directory: Option<PathBuf>,
+    /// Who gets what plugins write.
+    pub sink: Option<DiagnosticSink>,
+}
+
+/// Loads the providers of one run.
+pub struct RunSource {
+    loader: ProviderLoader,
+    builtin: Arc<dyn Provider>,
+    surroundings: RunSurroundings,
+    /// Instances that others use too: they are let go, but not closed.
+    shared: Mutex<Vec<Arc<dyn Provider>>>,
+}
+
+impl RunSource {
+    /// Creates the source of a run; `builtin` serves the package `pulumi`.
+    #[must_use]
+    pub fn new(loader: ProviderLoader, builtin: Arc<dyn Provider>, surroundings: RunSurroundings) -> Self {
+        Self {
+            loader,
+            builtin,
+            surroundings,
+            shared: Mutex::default(),
+        }
+    }
+
+    fn context(&self, package: &str) -> PluginContext {
+        let surroundings = &self.surroundings;
+        let config = surroundings.config.iter().filter_map(|(key, value)| {
+            let (namespace, name) = key.split_once(':')?;
+            (namespace == package).then(|| (name.to_owned(), value.clone()))
+        });
+        PluginContext {
+            directory: surroundings.directory.clone(),
+            environment: PluginEnvironment {
+                project: surroundings.project.clone(),
+                runtime_options: surroundings.runtime_options.clone(),
+                config: config.collect(),
+                mapped: BTreeMap::new(),
+            },
+            sink: surroundings.sink.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl ProviderSource for RunSource {
+    async fn load(&self, request: LoadRequest) -> Result<LoadedProvider> {
+        let settings = request.settings;
+        if settings.package == builtin::PACKAGE {
+            let provider = Arc::clone(&self.builtin);
+            let greeted = provider.handshake(HandshakeRequest::default()).await;
+            let capabilities = greeted.map_err(|error| crate::Error::internal(error.message))?;
+            return Ok(LoadedProvider {
+                provider,
+                capabilities,
+            });
+        }
+        let context = self.context(&settings.package);
+        let wish = ProviderWish {
+            plugin: settings.package,
+            version: settings.version,
+            download_url: settings.download_url,
+            checksums: settings.checksums,
+            parameter: None,
+        };
+        let prepared = self.loader.load(&wish, &context).await?;
+        if prepared.shared {
+            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            if !shared.iter().any(|known| Arc::ptr_eq(known, &prepared.provider)) {
+                shared.push(Arc::clone(&prepared.provider));
+            }
+        }
+        Ok(LoadedProvider {
+            provider: prepared.provider,
+            capabilities: prepared.capabilities,
+        })
+    }
+
+    async fn release(&self, provider: Arc<dyn Provider>) {
+        let is_shared = {
+            let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.iter().any(|known| Arc::ptr_eq(known, &provider))
+        };
+        if !is_shared {
+            provider.close().await;
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Provider settings: the engine's own fields among a provider resource's inputs (version, download address…).
+
+use std::collections::BTreeMap;
+
+use crate::{
+    error::{Error, Result},
+    property::{PropertyMap, PropertyValue},
+};
+
+/// The object of a provider's inputs that belongs to the engine and never reaches a plugin.
+const INTERNAL: &str = "__internal";
+
+/// Which plugin serves a provider resource.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ProviderSettings {
+    /// The package.
+    pub package: String,
+    /// The version that was asked for.
+    pub version: Option<semver::Version>,
+    /// Where the plugin can be had; empty when nobody said.
+    pub download_url: String,
+    /// Hex checksums of the plugin by platform (`linux-amd64`).
+    pub checksums: BTreeMap<String, String>,
+}
+
+impl ProviderSettings {
+    /// Reads the engine's fields out of a provider's inputs; those of old states stand at the top level.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when the version is none.
+    pub fn read(package: &str, inputs: &PropertyMap) -> Result<Self> {
+        let internal = match inputs.get(INTERNAL).map(PropertyValue::unwrapped) {
+            Some(PropertyValue::Object(internal)) => internal.clone(),
+            _ => inputs.clone(),
+        };
+        let version = match inputs
+            .get("version")
+            .and_then(PropertyValue::as_str)
+            .filter(|text| !text.is_empty())
+        {
+            Some(text) => Some(semver::Version::parse(text).map_err(|error| {
+                Error::invalid(format!(
+                    "could not parse provider version {text:?} of package {package}: {error}"
+                ))
+            })?),
+            None => None,
+        };
+        let text = |key: &str| {
+            internal
+                .get(key)
+                .and_then(PropertyValue::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let checksums = match internal.get("pluginChecksums").map(PropertyValue::unwrapped) {
+            Some(PropertyValue::Object(map)) => map
+                .iter()
+                .filter_map(|(platform, sum)| Some((platform.to_string(), sum.as_str()?.to_owned())))
+                .collect(),
+            _ => BTreeMap::new(),
+        };
+        Ok(Self {
+            package: package.to_owned(),
+            version,
+            download_url: text("pluginDownloadURL"),
+            checksums,
+        })
+    }
+
+    /// Writes the fields into a provider's inputs, as they are recorded.
+    #[must_use]
+    pub fn write(&self, mut inputs: PropertyMap) -> PropertyMap {
+        let mut internal = PropertyMap::new();
+        if !self.download_url.is_empty() {
+            internal.insert("pluginDownloadURL", self.download_url.as_str().into());
+        }
+        if !self.checksums.is_empty() {
+            let sums: PropertyMap = self
+                .checksums
+                .iter()
+                .map(|(platform, sum)| (platform.as_str(), sum.as_str().into()))
+                .collect();
+            internal.insert("pluginChecksums", sums.into());
+        }
+        let has_internal = !internal.is_empty() || self.version.is_some();
+        if let Some(version) = &self.version {
+            inputs.insert("version", version.to_string().into());
+        }
+        if has_internal {
+            // Present even when empty, so that a later look-up does not mistake the user's keys for the engine's.
+            inputs.insert(INTERNAL, internal.into());
+        }
+        inputs
+    }
+
+    /// Returns the text by which default providers are told apart: `<package>[-<version>][-<url>]`.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let mut key = self.package.clone();
+        if let Some(version) = &self.version {
+            key.push('-');
+            key.push_str(&version.to_string());
+        }
+        if !self.download_url.is_empty() {
+            key.push('-');
+            key.push_str(&self.download_url);
+        }
+        key
+    }
+
+    /// Returns the inputs without the engine's object: what a plugin may see.
+    #[must_use]
+    pub fn strip(inputs: &PropertyMap) -> PropertyMap {
+        let mut inputs = inputs.clone();
+        if inputs.contains_key(INTERNAL) {
+            inputs.remove(INTERNAL);
+        }
+        inputs
+    }
+
+    /// Returns the outputs of a provider with these inputs.
+    #[must_use]
+    pub fn outputs(inputs: &PropertyMap) -> PropertyMap {
+        Self::strip(inputs)
+    }
+
+    /// Puts the engine's fields back into inputs that the plugin's CheckConfig returned.
+    ///
+    /// # Errors
+    /// A text that goes on from the provider's name, when the plugin changed its own version.
+    pub fn restore(mut checked: PropertyMap, news: &PropertyMap) -> Result<PropertyMap, String> {
+        if let Some(wanted) = news.get("version") {
+            match checked.get("version") {
+                Some(version) if version != wanted => {
+                    return Err(format!(
+                        "attempted to change version from {} to {}",
+                        wanted.as_str().unwrap_or_default(),
+                        version.as_str().unwrap_or_default()
+                    ));
+                }
+                Some(_) => {}
+                None => {
+                    checked.insert("version", wanted.clone());
+                }
+            }
+        }
+        checked.remove(INTERNAL);
+        if let Some(internal) = news.get(INTERNAL) {
+            checked.insert(INTERNAL, internal.clone());
+        }
+        Ok(checked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_survive_being_written_and_read() {
+        let settings = ProviderSettings {
+            package: "files".into(),
+            version: semver::Version::parse("1.2.3").ok(),
+            download_url: "https://example.com/files".into(),
+            checksums: BTreeMap::from([("linux-amd64".into(), "00ff".into())]),
+        };
+        let inputs = settings.write(PropertyMap::new());
+        assert_eq!(ProviderSettings::read("files", &inputs).unwrap(), settings);
+        assert_eq!(ProviderSettings::strip(&inputs).len(), 1);
+    }
+
+    #[test]
+    fn a_plugin_may_drop_its_version_but_not_change_it() {
+        let settings = ProviderSettings {
+            version: semver::Version::parse("1.0.0").ok(),
+            ..ProviderSettings::default()
+        };
+        let news = settings.write(PropertyMap::new());
+        assert_eq!(
+            ProviderSettings::restore(PropertyMap::new(), &news).unwrap(),
+            news
+        );
+        let other = [("version", PropertyValue::from("2.0.0"))].into_iter().collect();
+        assert!(ProviderSettings::restore(other, &news).is_err());
+    }
+}

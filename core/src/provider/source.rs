@@ -1,0 +1,38 @@
+//! Where the registry gets instances of providers from.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::{
+    error::Result,
+    provider::{Capabilities, Provider, settings::ProviderSettings},
+    urn::Urn,
+};
+
+/// Asks for an instance of a provider.
+#[derive(Clone, Debug)]
+pub struct LoadRequest {
+    /// The provider resource that the instance is for.
+    pub urn: Urn,
+    /// Which plugin is to serve it.
+    pub settings: ProviderSettings,
+}
+
+/// An instance that has been greeted, but not configured.
+pub struct LoadedProvider {
+    /// The instance.
+    pub provider: Arc<dyn Provider>,
+    /// What it said it understands.
+    pub capabilities: Capabilities,
+}
+
+/// Loads instances of providers: code of the host, processes, what the host's resolver names.
+#[async_trait]
+pub trait ProviderSource: Send + Sync + 'static {
+    /// Loads an instance of its own for one provider resource.
+    async fn load(&self, request: LoadRequest) -> Result<LoadedProvider>;
+
+    /// Takes an instance back at the end of a run.
+    async fn release(&self, provider: Arc<dyn Provider>);
+}
