@@ -1,0 +1,109 @@
+//! What starts, stops and ends a run: failures, cancellation and termination.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Error;
+
+/// Why a run fails.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// A step failed; its diagnostic has been given.
+    Step,
+    /// The generator refused something; its diagnostic has been given.
+    Bail(String),
+    /// The program raised an error.
+    Program(Error),
+    /// The engine could not go on: the journal could not be written, for instance.
+    Fatal(Error),
+}
+
+/// The shared switches of one run. They only ever go from off to on.
+#[derive(Clone, Default)]
+pub struct Control(Arc<Switches>);
+
+#[derive(Default)]
+struct Switches {
+    /// No new step starts.
+    stopped: CancellationToken,
+    /// The user asked for an end.
+    cancelled: CancellationToken,
+    /// The user insists: running calls are given up.
+    terminated: CancellationToken,
+    failures: Mutex<Vec<Failure>>,
+    failed: OnceLock<()>,
+}
+
+impl Control {
+    /// Records a failure; `stop` says whether other work must not start any more.
+    pub fn fail(&self, failure: Failure, stop: bool) {
+        self.0
+            .failures
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(failure);
+        self.0.failed.get_or_init(|| ());
+        if stop {
+            self.0.stopped.cancel();
+        }
+    }
+
+    /// Tells whether anything has failed.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.0.failed.get().is_some()
+    }
+
+    /// Returns what has failed, in order.
+    #[must_use]
+    pub fn failures(&self) -> Vec<Failure> {
+        self.0
+            .failures
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Asks for an end: what runs finishes. A second time, running calls are given up.
+    pub fn cancel(&self) {
+        if self.0.cancelled.is_cancelled() {
+            self.0.terminated.cancel();
+        }
+        self.0.cancelled.cancel();
+        self.0.stopped.cancel();
+    }
+
+    /// Tells whether an end was asked for.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.is_cancelled()
+    }
+
+    /// Tells whether running calls are given up.
+    #[must_use]
+    pub fn is_terminated(&self) -> bool {
+        self.0.terminated.is_cancelled()
+    }
+
+    /// Tells whether no new step may start.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.0.stopped.is_cancelled()
+    }
+
+    /// Resolves when no new step may start.
+    pub async fn stopped(&self) {
+        self.0.stopped.cancelled().await;
+    }
+
+    /// Resolves when an end is asked for.
+    pub async fn cancelled(&self) {
+        self.0.cancelled.cancelled().await;
+    }
+
+    /// Resolves when running calls are given up.
+    pub async fn terminated(&self) {
+        self.0.terminated.cancelled().await;
+    }
+}

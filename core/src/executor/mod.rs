@@ -1,0 +1,215 @@
+//! The step executor: what each kind of step does, and in which order and how many at a time.
+
+mod apply;
+mod control;
+mod op;
+mod outcome;
+mod refresh;
+mod run;
+mod schedule;
+mod slots;
+mod step;
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    diagnostic::Diagnostic,
+    event::{ChangeCounts, EventSink, StepEvent},
+    property::PropertyMap,
+    resource::ResourceState,
+    runtime::{Runtime, Timestamp},
+    state::Journal,
+    urn::Urn,
+};
+
+pub use control::{Control, Failure};
+pub use op::StepOp;
+pub use outcome::{StepFailure, StepOutcome};
+pub(crate) use schedule::run_in_order;
+pub use step::{Step, StepDetail, is_default_provider_name};
+
+use slots::Slots;
+
+/// What the user's options say to the executor.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExecutorOptions {
+    /// Nothing is created, changed, deleted or written.
+    pub preview: bool,
+    /// How many steps work at a time; 0 and `i32::MAX` mean no limit.
+    pub parallel: usize,
+    /// A failed step stops only what depends on it.
+    pub continue_on_error: bool,
+    /// Protected resources may be deleted.
+    pub ignore_protect: bool,
+    /// The steps are a refresh of their own: what they come to is reported and counted.
+    pub reports_refresh: bool,
+    /// What a refresh came to is told from its outputs alone, without asking the provider for a diff.
+    pub compares_outputs: bool,
+}
+
+/// Runs steps: announces each, calls its provider, records what came of it, and reports it.
+///
+/// The order is fixed: the beginning is durable before the provider is called, and the end before anybody learns of it.
+pub struct Executor {
+    options: ExecutorOptions,
+    runtime: Runtime,
+    events: EventSink,
+    /// `None` during previews, which record nothing.
+    journal: Option<Journal>,
+    control: Control,
+    slots: Slots,
+    counts: ChangeCounts,
+    steps: AtomicU64,
+    maybe_corrupt: AtomicBool,
+    /// Steps that changed something, as the result shows them.
+    changed: Mutex<Vec<Arc<StepEvent>>>,
+    /// What this run has registered or read, for `getResource`.
+    published: Mutex<FxHashMap<Urn, Arc<ResourceState>>>,
+}
+
+impl Executor {
+    /// Creates an executor.
+    #[must_use]
+    pub fn new(
+        options: ExecutorOptions,
+        runtime: Runtime,
+        events: EventSink,
+        journal: Option<Journal>,
+        control: Control,
+    ) -> Self {
+        let slots = Slots::new(options.parallel, runtime.clone());
+        Self {
+            options,
+            runtime,
+            events,
+            journal,
+            control,
+            slots,
+            counts: ChangeCounts::new(),
+            steps: AtomicU64::new(0),
+            maybe_corrupt: AtomicBool::new(false),
+            changed: Mutex::default(),
+            published: Mutex::default(),
+        }
+    }
+
+    /// Returns the options.
+    #[must_use]
+    pub fn options(&self) -> &ExecutorOptions {
+        &self.options
+    }
+
+    /// Returns what starts, stops and ends the run.
+    #[must_use]
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Returns where events go.
+    #[must_use]
+    pub fn events(&self) -> &EventSink {
+        &self.events
+    }
+
+    /// Returns the journal; `None` during previews.
+    #[must_use]
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
+    /// Returns the runtime.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Tells whether nothing may be changed.
+    #[must_use]
+    pub fn is_preview(&self) -> bool {
+        self.options.preview
+    }
+
+    /// Returns what has been counted so far.
+    #[must_use]
+    pub fn counts(&self) -> &ChangeCounts {
+        &self.counts
+    }
+
+    /// Tells whether a failed call left the state of some real thing unknown.
+    #[must_use]
+    pub fn maybe_corrupt(&self) -> bool {
+        self.maybe_corrupt.load(Ordering::Relaxed)
+    }
+
+    /// Returns a resource that this run has registered or read.
+    #[must_use]
+    pub fn published(&self, urn: &Urn) -> Option<Arc<ResourceState>> {
+        self.published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(urn)
+            .cloned()
+    }
+
+    pub(crate) fn publish(&self, state: &Arc<ResourceState>) {
+        self.published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(state.urn.clone(), Arc::clone(state));
+    }
+
+    /// Takes the steps that changed something, in the order in which they ended.
+    #[must_use]
+    pub fn take_steps(&self) -> Vec<Arc<StepEvent>> {
+        std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns an executor with other options and another journal, but the same events and switches.
+    #[must_use]
+    pub fn with_journal(&self, options: ExecutorOptions, journal: Journal) -> Self {
+        Self::new(
+            options,
+            self.runtime.clone(),
+            self.events.clone(),
+            Some(journal),
+            self.control.clone(),
+        )
+    }
+
+    /// Takes over what another executor of the same run has counted and done.
+    pub fn absorb(&self, other: &Self) {
+        self.counts.merge(&other.counts);
+        self.maybe_corrupt
+            .fetch_or(other.maybe_corrupt(), Ordering::Relaxed);
+        let mut changed = other.take_steps();
+        self.changed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .append(&mut changed);
+    }
+
+    /// Says something to people.
+    pub fn diagnose(&self, diagnostic: Diagnostic) {
+        self.events.diagnostic(diagnostic);
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.runtime.clock.now()
+    }
+
+    /// Resolves when running provider calls are to be given up.
+    pub(crate) async fn terminated(&self) {
+        self.control.terminated().await;
+    }
+
+    /// Returns the outputs that a resource has in this run.
+    #[must_use]
+    pub fn outputs_of(&self, urn: &Urn) -> Option<PropertyMap> {
+        self.published(urn).map(|state| state.outputs.clone())
+    }
+}

@@ -1,0 +1,96 @@
+//! What a step came to, and how steps fail.
+
+use std::sync::Arc;
+
+use crate::{
+    event::OperationStatus,
+    provider::{ProviderError, ProviderStatus},
+    resource::ResourceState,
+    state::StateRef,
+};
+
+/// What applying a step gave, before it is recorded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Applied {
+    /// The record that there is now; `None` when there is none.
+    pub(crate) new: Option<Arc<ResourceState>>,
+    /// Set when the real thing exists although the step failed.
+    pub(crate) partial_failure: Option<String>,
+    /// What a refresh came to.
+    pub(crate) result_op: Option<crate::executor::StepOp>,
+    /// Warnings about the resource.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What a finished step leaves to its chain and to the registration behind it.
+#[derive(Clone, Debug, Default)]
+pub struct StepOutcome {
+    /// The record that there is now.
+    pub new: Option<StateRef>,
+    /// What a refresh came to; otherwise the step's own operation.
+    pub result_op: Option<crate::executor::StepOp>,
+}
+
+/// Why a step failed.
+#[derive(Clone, Debug)]
+pub struct StepFailure {
+    /// The text for people: the provider's own words, unchanged.
+    pub message: String,
+    /// What is known of the real thing.
+    pub status: OperationStatus,
+    /// True when the failure must not stop other work: a protected resource was to be deleted.
+    pub continues: bool,
+    /// True when the step never ran because the operation was ending.
+    pub cancelled: bool,
+    /// The provider's status, when it was the provider that failed.
+    pub provider_status: Option<ProviderStatus>,
+}
+
+impl StepFailure {
+    /// Creates a failure of the engine's own making: nothing happened to the real thing.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            status: OperationStatus::Ok,
+            continues: false,
+            cancelled: false,
+            provider_status: None,
+        }
+    }
+
+    /// Creates the failure of a step that did not run because the operation was ending.
+    pub(crate) fn cancelled() -> Self {
+        Self {
+            cancelled: true,
+            ..Self::new("the operation was canceled")
+        }
+    }
+
+    /// Creates the failure of a provider's call whose status tells what is known of the real thing.
+    pub(crate) fn provider(error: &ProviderError) -> Self {
+        let unknown = error.status.leaves_state_unknown();
+        Self {
+            status: if unknown {
+                OperationStatus::Unknown
+            } else {
+                OperationStatus::Ok
+            },
+            provider_status: Some(error.status),
+            ..Self::new(error.message.clone())
+        }
+    }
+}
+
+/// Returns the text of several reasons, as the reference engine joins them.
+pub(crate) fn join_reasons(reasons: &[String]) -> String {
+    let count = reasons.len();
+    let noun = if count == 1 { "error" } else { "errors" };
+    let mut text = format!("{count} {noun} occurred:\n");
+    for reason in reasons {
+        text.push_str("\t* ");
+        text.push_str(reason);
+        text.push('\n');
+    }
+    text.push('\n');
+    text
+}

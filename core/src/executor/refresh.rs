@@ -1,0 +1,158 @@
+//! Refresh: reading a recorded resource, and what the difference to its record means.
+
+use std::sync::Arc;
+
+use crate::{
+    event::{DetailedDiff, DiffKind},
+    executor::{Executor, Step, StepFailure, StepOp, outcome::Applied},
+    provider::{DiffChanges, DiffRequest},
+};
+
+impl Executor {
+    /// Reads the step's record. Components and providers are as they are.
+    pub(crate) async fn apply_refresh(&self, step: &Step) -> Result<Applied, StepFailure> {
+        let old = &step
+            .old
+            .as_ref()
+            .ok_or_else(|| StepFailure::new("a refresh step without an old state"))?
+            .state;
+        let same = || Applied {
+            new: Some(Arc::clone(old)),
+            result_op: Some(StepOp::Same),
+            ..Applied::default()
+        };
+        let Some(provider) = step
+            .provider
+            .as_ref()
+            .filter(|_| old.custom && !old.is_provider())
+        else {
+            return Ok(same());
+        };
+        if old.pending_replacement || old.id.is_empty() {
+            return Ok(same());
+        }
+        let mut warnings = Vec::new();
+        let request = self.read_request(old, old.inputs.clone(), old.outputs.clone());
+        let mut new = Arc::clone(old);
+        match self.call(step, "read", provider.provider.read(request)).await {
+            Ok(response) => {
+                let Some(outputs) = response.outputs.filter(|_| !response.id.is_empty()) else {
+                    return Ok(Applied {
+                        result_op: Some(StepOp::Delete),
+                        ..Applied::default()
+                    });
+                };
+                let unchanged = response.id == old.id
+                    && outputs == old.outputs
+                    && response
+                        .inputs
+                        .as_ref()
+                        .is_none_or(|inputs| *inputs == old.inputs)
+                    && old.init_errors.is_empty();
+                if unchanged {
+                    return Ok(same());
+                }
+                let state = Arc::make_mut(&mut new);
+                state.id = response.id;
+                state.outputs = outputs;
+                if let Some(inputs) = response.inputs {
+                    state.inputs = inputs;
+                }
+                state.init_errors.clear();
+            }
+            Err(mut error) => {
+                let Some(failure) = error.init_failure.take() else {
+                    return Err(StepFailure::provider(&error));
+                };
+                let mut text = "Refreshed resource is in an unhealthy state:".to_owned();
+                for reason in &failure.reasons {
+                    text.push_str("\n* ");
+                    text.push_str(reason);
+                }
+                warnings.push(text);
+                let state = Arc::make_mut(&mut new);
+                if !failure.id.is_empty() {
+                    state.id = failure.id.into();
+                }
+                state.outputs = failure.outputs;
+                if let Some(inputs) = failure.inputs {
+                    state.inputs = inputs;
+                }
+                state.init_errors = failure.reasons;
+            }
+        }
+        Arc::make_mut(&mut new).modified = Some(self.now());
+        Ok(Applied {
+            new: Some(new),
+            result_op: Some(StepOp::Update),
+            warnings,
+            ..Applied::default()
+        })
+    }
+
+    /// Tells what a refresh came to in the words of the provider's Diff: what it does not count as a change is `same`.
+    ///
+    /// The refreshed record is saved either way; the answer only decides what is reported.
+    pub(crate) async fn refresh_result(
+        &self,
+        step: &Step,
+        applied: &mut Applied,
+    ) -> Option<(Vec<String>, Option<DetailedDiff>)> {
+        let (Some(old), Some(new), Some(provider)) = (&step.old, &applied.new, &step.provider) else {
+            return None;
+        };
+        if applied.result_op != Some(StepOp::Update) {
+            return None;
+        }
+        let old = &old.state;
+        if old.external || self.options.compares_outputs {
+            if old.outputs == new.outputs {
+                applied.result_op = Some(StepOp::Same);
+            }
+            return None;
+        }
+        // The question is turned round: from what is there now to what was recorded.
+        let request = DiffRequest {
+            urn: old.urn.clone(),
+            resource_type: old.resource_type.clone(),
+            name: old.urn.name().to_owned(),
+            id: new.id.clone(),
+            old_inputs: new.inputs.clone(),
+            old_outputs: new.outputs.clone(),
+            news: old.inputs.clone(),
+            ignore_changes: old.ignore_changes.clone(),
+            preview: self.is_preview(),
+        };
+        match self.call(step, "diff", provider.provider.diff(request)).await {
+            Ok(diff) => {
+                let changed = match diff.changes {
+                    DiffChanges::None => false,
+                    DiffChanges::Some => true,
+                    DiffChanges::Unknown => old.inputs != new.inputs,
+                };
+                if !changed {
+                    applied.result_op = Some(StepOp::Same);
+                    return None;
+                }
+                Some((diff.diffs, diff.detailed_diff.map(inverted)))
+            }
+            Err(_) => None,
+        }
+    }
+}
+
+/// Turns a difference round: what one side adds, the other deletes.
+fn inverted(diff: DetailedDiff) -> DetailedDiff {
+    diff.into_iter()
+        .map(|(path, mut property)| {
+            property.kind = match property.kind {
+                DiffKind::Add => DiffKind::Delete,
+                DiffKind::AddReplace => DiffKind::DeleteReplace,
+                DiffKind::Delete => DiffKind::Add,
+                DiffKind::DeleteReplace => DiffKind::AddReplace,
+                DiffKind::Update | DiffKind::UpdateReplace => property.kind,
+            };
+            (path, property)
+        })
+        .collect()
+}

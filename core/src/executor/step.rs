@@ -1,0 +1,146 @@
+//! A step: one decided change of one record.
+
+use std::sync::Arc;
+
+use crate::{
+    event::DetailedDiff, executor::StepOp, provider::ProviderHandle, resource::ResourceState,
+    state::StateRef, urn::Urn,
+};
+
+/// One decided change of one record. Steps of one chain run one after the other.
+#[derive(Clone)]
+pub struct Step {
+    /// What it does.
+    pub op: StepOp,
+    /// The resource.
+    pub urn: Urn,
+    /// The record as it was.
+    pub old: Option<StateRef>,
+    /// The record as it is to become; `None` for removals.
+    pub new: Option<Arc<ResourceState>>,
+    /// Who manages it; `None` for components and steps that call nobody.
+    pub provider: Option<ProviderHandle>,
+    /// Properties that force a replacement.
+    pub keys: Vec<String>,
+    /// Properties that differ.
+    pub diffs: Vec<String>,
+    /// How each differs.
+    pub detailed_diff: Option<DetailedDiff>,
+    /// Paths whose changes are ignored, for Update.
+    pub ignore_changes: Vec<String>,
+    /// What the step's kind needs beside.
+    pub detail: StepDetail,
+}
+
+/// What some kinds of steps need beside what all have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepDetail {
+    /// Create: the old copy stays, marked, until the end of the operation.
+    pub pending_delete: bool,
+    /// Delete: the record stays, marked, until its replacement is created.
+    pub replacing: bool,
+    /// Delete: the provider need not be called, since what it lived in is deleted.
+    pub deleted_with_gone: bool,
+    /// Same: the resource does not exist yet and is not to be created; nothing is recorded.
+    pub skipped_create: bool,
+    /// Same: the record was left out by targets and is taken over as it is.
+    pub untargeted: bool,
+    /// Refresh: the new content replaces the record in the base.
+    pub refresh: bool,
+}
+
+impl Step {
+    /// Creates a step of which only the operation, the old and the new record matter.
+    #[must_use]
+    pub fn new(op: StepOp, old: Option<StateRef>, new: Option<Arc<ResourceState>>) -> Option<Self> {
+        let urn = new
+            .as_ref()
+            .map(|state| state.urn.clone())
+            .or_else(|| old.as_ref().map(|old| old.state.urn.clone()))?;
+        Some(Self {
+            op,
+            urn,
+            old,
+            new,
+            provider: None,
+            keys: Vec::new(),
+            diffs: Vec::new(),
+            detailed_diff: None,
+            ignore_changes: Vec::new(),
+            detail: StepDetail::default(),
+        })
+    }
+
+    /// Sets the provider.
+    #[must_use]
+    pub fn with_provider(mut self, provider: Option<ProviderHandle>) -> Self {
+        self.provider = provider;
+        self
+    }
+
+    /// Sets what differs.
+    #[must_use]
+    pub fn with_diff(
+        mut self,
+        keys: Vec<String>,
+        diffs: Vec<String>,
+        detailed_diff: Option<DetailedDiff>,
+    ) -> Self {
+        self.keys = keys;
+        self.diffs = diffs;
+        self.detailed_diff = detailed_diff;
+        self
+    }
+
+    /// Sets what the step's kind needs beside.
+    #[must_use]
+    pub fn with_detail(mut self, detail: StepDetail) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// Returns the record that tells type, provider and parent: the new one, else the old one.
+    #[must_use]
+    pub fn subject(&self) -> Option<&Arc<ResourceState>> {
+        self.new
+            .as_ref()
+            .or_else(|| self.old.as_ref().map(|old| &old.state))
+    }
+
+    /// Tells whether people see the step as one change of one resource.
+    #[must_use]
+    pub fn is_logical(&self) -> bool {
+        match self.op {
+            StepOp::CreateReplacement
+            | StepOp::DeleteReplaced
+            | StepOp::DiscardReplaced
+            | StepOp::ReadReplacement
+            | StepOp::ImportReplacement
+            | StepOp::Refresh
+            | StepOp::RemovePendingReplace => false,
+            StepOp::Same
+            | StepOp::Create
+            | StepOp::Update
+            | StepOp::Delete
+            | StepOp::Replace
+            | StepOp::Read
+            | StepOp::Discard
+            | StepOp::Import => true,
+        }
+    }
+
+    /// Tells whether people did not ask for the step: default providers and bookkeeping.
+    #[must_use]
+    pub fn is_internal(&self) -> bool {
+        self.op == StepOp::RemovePendingReplace
+            || self
+                .subject()
+                .is_some_and(|state| state.is_provider() && is_default_provider_name(state.urn.name()))
+    }
+}
+
+/// Tells whether a provider's name is one that the engine makes for default providers.
+#[must_use]
+pub fn is_default_provider_name(name: &str) -> bool {
+    name == "default" || name.starts_with("default_")
+}

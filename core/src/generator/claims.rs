@@ -1,0 +1,328 @@
+//! Claims: which URNs and aliases this run has taken, decided in the order of arrival.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tokio::sync::oneshot;
+
+use crate::{
+    generator::matching,
+    resource::Goal,
+    state::{Base, StateId, StateRef},
+    urn::Urn,
+};
+
+/// A registration's claim: its URN, and the record that it takes over.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The resource.
+    pub urn: Urn,
+    /// The record that it takes over, under its own URN or an alias.
+    pub old: Option<StateRef>,
+}
+
+/// Why a claim is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The parent is not a resource of this run.
+    MissingParent(Urn),
+    /// Another registration of this run has the URN.
+    Duplicate(Urn),
+    /// An alias names something that this run has taken otherwise.
+    DuplicateAlias { alias: Urn, urn: Urn, other: Urn },
+    /// Another registration has taken the URN as its alias.
+    TakenAsAlias { urn: Urn, other: Urn },
+}
+
+/// What this run has taken so far.
+#[derive(Default)]
+pub(crate) struct Claims(Mutex<Taken>);
+
+#[derive(Default)]
+struct Taken {
+    /// Registrations by URN; each is in flight until it has a record.
+    registrations: FxHashMap<Urn, Progress>,
+    /// From the URN of a taken record to the URN that took it under an alias.
+    old_to_new: FxHashMap<Urn, Urn>,
+    new_to_old: FxHashMap<Urn, Urn>,
+    /// Records that this run has dealt with, or is dealing with.
+    operated: FxHashSet<StateId>,
+    /// Records that a delete-before-replace is looking at or has deleted.
+    reserved: FxHashMap<Urn, Progress>,
+    /// URNs whose records a delete-before-replace has deleted, with the properties that made it so.
+    deleted: FxHashMap<Urn, Vec<String>>,
+    /// URNs that this run replaces.
+    replaced: FxHashSet<Urn>,
+}
+
+/// Something that others may wait for.
+#[derive(Default)]
+struct Progress {
+    done: bool,
+    failed: bool,
+    waiters: Vec<oneshot::Sender<()>>,
+    waits_for: Vec<Urn>,
+}
+
+impl Progress {
+    fn finish(&mut self) {
+        self.done = true;
+        for waiter in self.waiters.drain(..) {
+            // Who waited may have gone away.
+            let _gone = waiter.send(());
+        }
+    }
+}
+
+/// How waiting for other registrations ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// All have records.
+    Ready,
+    /// This one failed.
+    Failed(Urn),
+    /// They wait for each other.
+    Cycle(Urn),
+}
+
+impl Claims {
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Claims the goal's URN and the record that it goes on from. Never waits.
+    pub(crate) fn claim(
+        &self,
+        goal: &Goal,
+        stack: &str,
+        project: &str,
+        base: &Base,
+    ) -> Result<Claim, Refusal> {
+        let mut taken = self.taken();
+        let parent_type = match &goal.parent {
+            Some(parent) if !taken.registrations.contains_key(parent) => {
+                return Err(Refusal::MissingParent(parent.clone()));
+            }
+            Some(parent) => parent.qualified_type(),
+            None => "",
+        };
+        let urn = Urn::new(
+            stack,
+            project,
+            parent_type,
+            goal.resource_type.as_str(),
+            &goal.name,
+        );
+        if taken.registrations.contains_key(&urn) {
+            return Err(Refusal::Duplicate(urn));
+        }
+        taken.registrations.insert(urn.clone(), Progress::default());
+        if let Some(other) = taken.old_to_new.get(&urn) {
+            return Err(Refusal::TakenAsAlias {
+                other: other.clone(),
+                urn,
+            });
+        }
+        let mut old = base.live(&urn).cloned();
+        if old.is_none() {
+            let parent_alias = goal
+                .parent
+                .as_ref()
+                .and_then(|parent| taken.new_to_old.get(parent));
+            for alias in matching::candidates(goal, &urn, stack, project, parent_alias, &taken.new_to_old) {
+                let Some(record) = base.live(&alias) else { continue };
+                if taken.registrations.contains_key(&alias) {
+                    return Err(Refusal::DuplicateAlias {
+                        alias,
+                        other: urn.clone(),
+                        urn,
+                    });
+                }
+                if let Some(other) = taken.old_to_new.get(&alias) {
+                    return Err(Refusal::DuplicateAlias {
+                        other: other.clone(),
+                        alias,
+                        urn,
+                    });
+                }
+                taken.old_to_new.insert(alias.clone(), urn.clone());
+                taken.new_to_old.insert(urn.clone(), alias);
+                old = Some(record.clone());
+                break;
+            }
+        }
+        if let Some(record) = &old {
+            taken.operated.insert(record.id);
+        }
+        Ok(Claim { urn, old })
+    }
+
+    /// Tells whether a URN was claimed.
+    pub(crate) fn is_seen(&self, urn: &Urn) -> bool {
+        self.taken().registrations.contains_key(urn)
+    }
+
+    /// Returns the URN under which a record is known in this run: its own, or that of the resource that took it over.
+    pub(crate) fn current_urn(&self, urn: &Urn) -> Urn {
+        self.taken()
+            .old_to_new
+            .get(urn)
+            .cloned()
+            .unwrap_or_else(|| urn.clone())
+    }
+
+    /// Ends a registration and wakes all that wait for its record.
+    pub(crate) fn finish(&self, urn: &Urn, succeeded: bool) {
+        if let Some(progress) = self.taken().registrations.get_mut(urn) {
+            progress.failed = !succeeded;
+            progress.finish();
+        }
+    }
+
+    /// Waits until every resource of this run among `urns` has a record. `urn` is the one who waits.
+    pub(crate) async fn wait_for(&self, urn: &Urn, urns: Vec<Urn>) -> Awaited {
+        if urns.is_empty() {
+            return Awaited::Ready;
+        }
+        for target in urns {
+            if target == *urn {
+                continue;
+            }
+            let turn = {
+                let mut taken = self.taken();
+                let Some(progress) = taken.registrations.get(&target) else {
+                    continue;
+                };
+                if progress.failed {
+                    return Awaited::Failed(target);
+                }
+                if progress.done {
+                    continue;
+                }
+                if leads_to(&taken.registrations, &target, urn) {
+                    return Awaited::Cycle(target);
+                }
+                if let Some(own) = taken.registrations.get_mut(urn) {
+                    own.waits_for.push(target.clone());
+                }
+                let (sender, turn) = oneshot::channel();
+                if let Some(progress) = taken.registrations.get_mut(&target) {
+                    progress.waiters.push(sender);
+                }
+                turn
+            };
+            drop(turn.await);
+            let mut taken = self.taken();
+            if let Some(own) = taken.registrations.get_mut(urn) {
+                own.waits_for.clear();
+            }
+            if taken
+                .registrations
+                .get(&target)
+                .is_some_and(|progress| progress.failed)
+            {
+                return Awaited::Failed(target);
+            }
+        }
+        Awaited::Ready
+    }
+
+    /// Reserves those of `candidates` that this run has not dealt with, so that their registrations wait.
+    pub(crate) fn reserve(&self, candidates: &[StateRef]) -> Vec<StateRef> {
+        let mut taken = self.taken();
+        let mut reserved = Vec::new();
+        for candidate in candidates {
+            let urn = &candidate.state.urn;
+            if taken.operated.contains(&candidate.id)
+                || taken.reserved.get(urn).is_some_and(|entry| !entry.done)
+            {
+                continue;
+            }
+            taken.reserved.insert(urn.clone(), Progress::default());
+            reserved.push(candidate.clone());
+        }
+        reserved
+    }
+
+    /// Ends a reservation: `deleted` holds the keys when the record was deleted, and `None` when it was spared.
+    pub(crate) fn release(&self, record: &StateRef, deleted: Option<Vec<String>>) {
+        let mut taken = self.taken();
+        if let Some(keys) = deleted {
+            taken.operated.insert(record.id);
+            taken.deleted.insert(record.state.urn.clone(), keys);
+        }
+        if let Some(progress) = taken.reserved.get_mut(&record.state.urn) {
+            progress.finish();
+        }
+    }
+
+    /// Waits while a delete-before-replace looks at the record of `urn`; then tells the keys if it was deleted.
+    pub(crate) async fn deleted(&self, urn: &Urn) -> Option<Vec<String>> {
+        loop {
+            let turn = {
+                let mut taken = self.taken();
+                match taken.reserved.get_mut(urn).filter(|progress| !progress.done) {
+                    None => return taken.deleted.get(urn).cloned(),
+                    Some(progress) => {
+                        let (sender, turn) = oneshot::channel();
+                        progress.waiters.push(sender);
+                        turn
+                    }
+                }
+            };
+            drop(turn.await);
+        }
+    }
+
+    /// Notes that this run replaces `urn`.
+    pub(crate) fn mark_replaced(&self, urn: &Urn) {
+        self.taken().replaced.insert(urn.clone());
+    }
+
+    /// Tells which of `urns` this run replaces.
+    pub(crate) fn is_replaced(&self, urn: &Urn) -> bool {
+        self.taken().replaced.contains(urn)
+    }
+
+    /// Returns the recorded URNs of the resources whose registrations failed.
+    pub(crate) fn failed(&self) -> Vec<Urn> {
+        let taken = self.taken();
+        let failed = taken.registrations.iter().filter(|(_, progress)| progress.failed);
+        failed
+            .map(|(urn, _)| taken.new_to_old.get(urn).unwrap_or(urn).clone())
+            .collect()
+    }
+
+    /// Tells whether a delete-before-replace has deleted a record that no registration has taken over since.
+    pub(crate) fn is_abandoned(&self, record: &StateRef) -> bool {
+        let taken = self.taken();
+        let urn = &record.state.urn;
+        let current = taken.old_to_new.get(urn).unwrap_or(urn);
+        taken.deleted.contains_key(urn) && !taken.registrations.contains_key(current)
+    }
+
+    /// Tells whether this run has dealt with a record.
+    pub(crate) fn is_operated(&self, id: StateId) -> bool {
+        self.taken().operated.contains(&id)
+    }
+}
+
+/// Tells whether waiting for `from` means, in the end, waiting for `to`.
+fn leads_to(registrations: &FxHashMap<Urn, Progress>, from: &Urn, to: &Urn) -> bool {
+    let mut pending = vec![from];
+    let mut visited = FxHashSet::default();
+    while let Some(urn) = pending.pop() {
+        if urn == to {
+            return true;
+        }
+        if visited.insert(urn) {
+            pending.extend(
+                registrations
+                    .get(urn)
+                    .into_iter()
+                    .flat_map(|progress| &progress.waits_for),
+            );
+        }
+    }
+    false
+}

@@ -1,0 +1,125 @@
+//! Deletions: what is left of the last run when the program has said all, and in which order it goes.
+
+use std::sync::{Arc, PoisonError};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{
+    diagnostic::Diagnostic,
+    executor::{Failure, Step, StepDetail, StepOp, run_in_order},
+    generator::Generator,
+    state::StateRef,
+    urn::Urn,
+};
+
+impl Generator {
+    /// Deletes every record that this run has not dealt with, and the old halves of its replacements.
+    ///
+    /// Failures have been reported when this returns; the control tells whether there were any.
+    pub async fn delete_leftovers(&self) {
+        let condemned = self.condemned();
+        let mut positions = Vec::with_capacity(condemned.len());
+        let mut steps = Vec::with_capacity(condemned.len());
+        let gone: FxHashSet<&Urn> = condemned
+            .iter()
+            .filter(|(_, _, op)| *op == StepOp::Delete)
+            .map(|(_, record, _)| &record.state.urn)
+            .collect();
+        for (position, record, op) in &condemned {
+            let state = &record.state;
+            let provider = match self.registry.of_record(&self.base, state).await {
+                Ok(provider) => provider,
+                Err(error) => {
+                    self.executor
+                        .diagnose(Diagnostic::error(error.message()).about(state.urn.clone()));
+                    self.executor
+                        .control()
+                        .fail(Failure::Bail(error.message().to_owned()), true);
+                    return;
+                }
+            };
+            let detail = StepDetail {
+                deleted_with_gone: state.deleted_with.as_ref().is_some_and(|urn| gone.contains(urn)),
+                ..StepDetail::default()
+            };
+            let step = Step::new(*op, Some(record.clone()), None);
+            let Some(step) = step.map(|step| step.with_provider(provider).with_detail(detail)) else {
+                continue;
+            };
+            positions.push(*position);
+            steps.push(step);
+        }
+        run_in_order(&self.executor, steps, &self.order_of(&positions)).await;
+    }
+
+    /// Returns the positions of what the records of failed registrations need: these records are still in use.
+    fn needed_by_failed(&self) -> FxHashSet<usize> {
+        let failed: Vec<usize> = self
+            .claims
+            .failed()
+            .iter()
+            .filter_map(|urn| self.base.position(urn))
+            .collect();
+        if failed.is_empty() {
+            return FxHashSet::default();
+        }
+        self.base
+            .graph()
+            .transitive_dependencies(&failed)
+            .into_iter()
+            .collect()
+    }
+
+    /// Returns for each of the records at `positions` the places in that list of those that must be gone before it.
+    fn order_of(&self, positions: &[usize]) -> Vec<Vec<usize>> {
+        let places: FxHashMap<usize, usize> = positions
+            .iter()
+            .enumerate()
+            .map(|(place, position)| (*position, place))
+            .collect();
+        let order = self.base.graph().deletion_order(positions);
+        let placed = |before: Vec<usize>| {
+            before
+                .iter()
+                .filter_map(|position| places.get(position).copied())
+                .collect()
+        };
+        order.into_iter().map(placed).collect()
+    }
+
+    /// Returns what is to be deleted, with its position in the base and the kind of its step.
+    fn condemned(&self) -> Vec<(usize, StateRef, StepOp)> {
+        let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        let replaced: FxHashSet<_> = replaced.iter().map(|record| record.id).collect();
+        let spared = self.needed_by_failed();
+        let mut condemned = Vec::new();
+        for (position, record) in self.base.records().iter().enumerate() {
+            if spared.contains(&position) {
+                continue;
+            }
+            let state = &record.state;
+            let op = if replaced.contains(&record.id) || (state.delete && !self.claims.is_operated(record.id))
+            {
+                if state.external {
+                    StepOp::DiscardReplaced
+                } else {
+                    StepOp::DeleteReplaced
+                }
+            } else if self.claims.is_operated(record.id) && !self.claims.is_abandoned(record) {
+                continue;
+            } else if state.pending_replacement || self.claims.is_abandoned(record) {
+                StepOp::RemovePendingReplace
+            } else if state.external {
+                StepOp::Discard
+            } else {
+                StepOp::Delete
+            };
+            let mut record = record.clone();
+            if replaced.contains(&record.id) {
+                Arc::make_mut(&mut record.state).delete = true;
+            }
+            condemned.push((position, record, op));
+        }
+        condemned
+    }
+}

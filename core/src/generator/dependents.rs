@@ -1,0 +1,152 @@
+//! Dependents: which recorded resources must be deleted before another one can be.
+
+use rustc_hash::FxHashSet;
+
+use crate::{
+    generator::{
+        Generator, Unanswered,
+        difference::{Verdict, interpret},
+        register::diff_request,
+    },
+    property::{PropertyMap, PropertyValue},
+    provider::ProviderHandle,
+    resource::ResourceState,
+    state::StateRef,
+    urn::Urn,
+};
+
+/// A recorded resource that is replaced because another one is.
+pub(super) struct Dependent {
+    pub(super) record: StateRef,
+    /// The properties that make it so.
+    pub(super) keys: Vec<String>,
+}
+
+impl Generator {
+    /// Finds the dependents of `root` that cannot stay while it is deleted and created again, in the order of the
+    /// snapshot. Their registrations wait until [`super::Claims::release`].
+    pub(super) async fn dependents_to_replace(
+        &self,
+        urn: &Urn,
+        root: &StateRef,
+    ) -> Result<Vec<Dependent>, Unanswered> {
+        let Some(position) = self.base.position(&root.state.urn) else {
+            return Ok(Vec::new());
+        };
+        let records = self.base.records();
+        let candidates: Vec<StateRef> = self
+            .base
+            .graph()
+            .transitive_dependents(&[position], false)
+            .into_iter()
+            .map(|index| records[index].clone())
+            .collect();
+        let candidates = self.claims.reserve(&candidates);
+        let mut replaced: FxHashSet<Urn> = FxHashSet::from_iter([root.state.urn.clone()]);
+        let mut dependents = Vec::new();
+        let mut failure = None;
+        for candidate in candidates {
+            let verdict = if failure.is_some() {
+                Ok(None)
+            } else {
+                self.replaced_along(&candidate, &replaced).await
+            };
+            match verdict {
+                Ok(Some(keys)) => {
+                    if candidate.state.protect && !self.executor.options().ignore_protect {
+                        let dependent = &candidate.state.urn;
+                        let text = format!(
+                            "unable to replace resource \"{dependent}\" as part of replacing \"{urn}\"\nas it is \
+                             currently marked for protection"
+                        );
+                        failure = Some(self.bail(Some(dependent), text));
+                    }
+                    replaced.insert(candidate.state.urn.clone());
+                    dependents.push(Dependent {
+                        record: candidate,
+                        keys,
+                    });
+                }
+                Ok(None) => self.claims.release(&candidate, None),
+                Err(error) => {
+                    failure = Some(error);
+                    self.claims.release(&candidate, None);
+                }
+            }
+        }
+        let Some(failure) = failure else {
+            return Ok(dependents);
+        };
+        for dependent in dependents {
+            self.claims.release(&dependent.record, None);
+        }
+        Err(failure)
+    }
+
+    /// Tells whether a record must be replaced when those in `replaced` are; then with the properties that say so.
+    async fn replaced_along(
+        &self,
+        record: &StateRef,
+        replaced: &FxHashSet<Urn>,
+    ) -> Result<Option<Vec<String>>, Unanswered> {
+        let state = &record.state;
+        if state.replace_with.iter().any(|other| replaced.contains(other)) {
+            return Ok(Some(vec!["replaceWith".to_owned()]));
+        }
+        if state
+            .deleted_with
+            .as_ref()
+            .is_some_and(|other| replaced.contains(other))
+        {
+            return Ok(Some(vec!["deletedWith".to_owned()]));
+        }
+        if !state.custom || state.external {
+            return Ok(None);
+        }
+        if state
+            .provider_urn()
+            .is_some_and(|provider| replaced.contains(&provider))
+        {
+            return Ok(Some(vec!["provider".to_owned()]));
+        }
+        let Some(inputs) = with_unknowns(state, replaced) else {
+            return Ok(None);
+        };
+        let Some(provider) = self.provider_of_record(record).await? else {
+            return Ok(None);
+        };
+        let request = diff_request(state, inputs.clone(), &state.ignore_changes, true);
+        let response = self.consult(&state.urn, provider.provider.diff(request)).await?;
+        let paths = self.parsed_paths(&state.urn, &state.replace_on_changes)?;
+        let difference = interpret(response, &state.inputs, &inputs, &paths, false, false);
+        Ok((difference.verdict == Verdict::Replace).then_some(difference.keys))
+    }
+
+    /// Finds who manages a recorded resource.
+    pub(super) async fn provider_of_record(
+        &self,
+        record: &StateRef,
+    ) -> Result<Option<ProviderHandle>, Unanswered> {
+        match self.registry.of_record(&self.base, &record.state).await {
+            Ok(provider) => Ok(provider),
+            Err(error) => Err(self.bail(Some(&record.state.urn), error.message().to_owned())),
+        }
+    }
+}
+
+/// Replaces the inputs that came from something in `replaced` by unknowns; `None` when there are none.
+fn with_unknowns(state: &ResourceState, replaced: &FxHashSet<Urn>) -> Option<PropertyMap> {
+    let mut inputs = state.inputs.clone();
+    let mut found = false;
+    for (key, dependencies) in &state.property_dependencies {
+        if dependencies
+            .iter()
+            .any(|dependency| replaced.contains(dependency))
+            && inputs.contains_key(key)
+        {
+            inputs.insert(key.clone(), PropertyValue::unknown());
+            found = true;
+        }
+    }
+    found.then_some(inputs)
+}

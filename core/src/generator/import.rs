@@ -1,0 +1,61 @@
+//! Imports: adopting an existing thing that the program names by its id.
+
+use std::sync::Arc;
+
+use crate::{
+    executor::{Step, StepOp},
+    generator::{Generator, Unanswered, build::new_state, register::Registering},
+    state::StateRef,
+};
+
+impl Generator {
+    /// Tells whether the goal names an existing thing that is not the recorded one.
+    pub(super) fn must_import(&self, registering: &Registering) -> bool {
+        let goal = &registering.goal;
+        if !goal.custom || goal.import_id.is_empty() || goal.resource_type.is_provider() {
+            return false;
+        }
+        registering.old.as_ref().is_none_or(|old| {
+            let state = &old.state;
+            let recorded = if state.import_id.is_empty() {
+                &state.id
+            } else {
+                &state.import_id
+            };
+            state.external || *recorded != goal.import_id
+        })
+    }
+
+    /// Reads the thing and records it; the registration goes on as if it had always been recorded so.
+    pub(super) async fn import(&self, registering: &Registering) -> Result<StateRef, Unanswered> {
+        let Registering {
+            urn,
+            old,
+            goal,
+            provider,
+            ..
+        } = registering;
+        let new = Arc::new(new_state(goal, urn.clone(), None));
+        let op = if old.is_some() {
+            StepOp::ImportReplacement
+        } else {
+            StepOp::Import
+        };
+        let import = Step::new(op, old.clone(), Some(Arc::clone(&new)))
+            .map(|step| step.with_provider(provider.clone()));
+        let chain: Vec<Step> = import.into_iter().collect();
+        match self.executor.run_chain(chain).await {
+            Ok(outcome) => {
+                if let Some(old) = old {
+                    let marker = Step::new(StepOp::Replace, Some(old.clone()), Some(Arc::clone(&new)));
+                    if let Some(step) = marker {
+                        drop(self.executor.run_step(step).await);
+                    }
+                    self.note_replaced(old.clone());
+                }
+                outcome.new.ok_or(Unanswered::Ending)
+            }
+            Err(_) => Err(Unanswered::Ending),
+        }
+    }
+}

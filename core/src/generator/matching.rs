@@ -1,0 +1,136 @@
+//! Matching: under which former URNs the record of a resource may stand.
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    resource::{Alias, Goal},
+    urn::Urn,
+};
+
+/// Returns the URNs to look for, in order and without repetition; the resource's own URN is not among them.
+///
+/// `parent_alias` is the former URN under which the parent was found in this run; `former` maps every resource of
+/// this run that was found under an alias to that alias.
+pub(crate) fn candidates(
+    goal: &Goal,
+    own: &Urn,
+    stack: &str,
+    project: &str,
+    parent_alias: Option<&Urn>,
+    former: &FxHashMap<Urn, Urn>,
+) -> Vec<Urn> {
+    let mut found = Vec::new();
+    let mut add = |urn: Urn| {
+        if urn != *own && !found.contains(&urn) {
+            found.push(urn);
+        }
+    };
+    let own_aliases: Vec<Urn> = goal
+        .aliases
+        .iter()
+        .map(|alias| collapse(alias, goal, stack, project, former))
+        .collect();
+    own_aliases.iter().cloned().for_each(&mut add);
+    if let Some(parent_alias) = parent_alias {
+        let inherit = |name: &str, resource_type: &str| {
+            let name = inherited_name(name, goal.parent.as_ref(), parent_alias);
+            Urn::new(
+                stack,
+                project,
+                parent_alias.qualified_type(),
+                resource_type,
+                &name,
+            )
+        };
+        add(inherit(&goal.name, goal.resource_type.as_str()));
+        for alias in &own_aliases {
+            add(inherit(alias.name(), alias.resource_type()));
+        }
+    }
+    found
+}
+
+/// A child that is named after its parent was named after the parent's former name.
+fn inherited_name(name: &str, parent: Option<&Urn>, parent_alias: &Urn) -> String {
+    match parent.and_then(|parent| name.strip_prefix(parent.name())) {
+        Some(rest) => format!("{}{rest}", parent_alias.name()),
+        None => name.to_owned(),
+    }
+}
+
+fn collapse(alias: &Alias, goal: &Goal, stack: &str, project: &str, former: &FxHashMap<Urn, Urn>) -> Urn {
+    match alias {
+        Alias::Urn(urn) => urn.clone(),
+        Alias::Spec {
+            name,
+            resource_type,
+            stack: other_stack,
+            project: other_project,
+            parent,
+            no_parent,
+        } => {
+            let parent = match parent {
+                _ if *no_parent => None,
+                // An explicit parent that was itself found under an alias stands for that alias.
+                Some(parent) => Some(former.get(parent).unwrap_or(parent)),
+                None => goal.parent.as_ref(),
+            };
+            Urn::new(
+                other_stack.as_deref().unwrap_or(stack),
+                other_project.as_deref().unwrap_or(project),
+                parent
+                    .filter(|parent| !parent.is_root_stack())
+                    .map_or("", Urn::qualified_type),
+                resource_type.as_deref().unwrap_or(goal.resource_type.as_str()),
+                name.as_deref().unwrap_or(&goal.name),
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn goal(name: &str, parent: Option<&Urn>) -> Goal {
+        Goal {
+            resource_type: "pkg:index:Child".into(),
+            name: name.to_owned(),
+            parent: parent.cloned(),
+            ..Goal::default()
+        }
+    }
+
+    fn names(urns: &[Urn]) -> Vec<&str> {
+        urns.iter().map(Urn::as_str).collect()
+    }
+
+    #[test]
+    fn a_former_name_keeps_type_and_parent() {
+        let mut goal = goal("new", None);
+        goal.aliases.push(Alias::Spec {
+            name: Some("old".into()),
+            resource_type: None,
+            stack: None,
+            project: None,
+            parent: None,
+            no_parent: false,
+        });
+        let own = Urn::new("dev", "shop", "", "pkg:index:Child", "new");
+        let found = candidates(&goal, &own, "dev", "shop", None, &FxHashMap::default());
+        assert_eq!(names(&found), ["urn:pulumi:dev::shop::pkg:index:Child::old"]);
+    }
+
+    #[test]
+    fn a_child_named_after_its_renamed_parent_is_found() {
+        let parent = Urn::new("dev", "shop", "", "pkg:index:Parent", "p2");
+        let former = Urn::new("dev", "shop", "", "pkg:index:Parent", "p1");
+        let goal = goal("p2-child", Some(&parent));
+        let own = Urn::new("dev", "shop", "pkg:index:Parent", "pkg:index:Child", "p2-child");
+        let found = candidates(&goal, &own, "dev", "shop", Some(&former), &FxHashMap::default());
+        assert_eq!(
+            names(&found),
+            ["urn:pulumi:dev::shop::pkg:index:Parent$pkg:index:Child::p1-child"]
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! The step generator: old state and goal in, steps out. Decisions are pure functions; only the task around them waits.
+//!
+//! Each registration is a task of its own ([`Generator::register`]). What must be decided in the order of arrival, the
+//! claims of URNs and of aliases, is decided under a lock that is never held while anybody waits.
+
+mod build;
+mod claims;
+mod deletion;
+mod dependents;
+mod difference;
+mod import;
+mod matching;
+mod outputs;
+mod read;
+mod register;
+mod replacement;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    diagnostic::Diagnostic,
+    executor::{Executor, Failure, StepFailure},
+    provider::ProviderRegistry,
+    resource::ResourceState,
+    state::{Base, StateRef},
+    urn::Urn,
+};
+
+pub use claims::Claim;
+pub(crate) use claims::Claims;
+
+/// What the user's options say to the generator.
+#[derive(Clone, Debug, Default)]
+pub struct GeneratorOptions {
+    /// The stack's name.
+    pub stack: String,
+    /// The project's name.
+    pub project: String,
+    /// URNs that are to be replaced whatever Diff says.
+    pub replace_targets: Vec<String>,
+    /// Inputs are compared without asking the provider.
+    pub use_legacy_diff: bool,
+    /// Programs are not told of resource references.
+    pub disable_resource_references: bool,
+    /// Programs are not told of output values.
+    pub disable_output_values: bool,
+}
+
+/// Turns goals into steps and hands them to the executor.
+pub struct Generator {
+    options: GeneratorOptions,
+    base: Arc<Base>,
+    claims: Claims,
+    executor: Arc<Executor>,
+    registry: Arc<ProviderRegistry>,
+    components: Mutex<FxHashMap<Urn, outputs::Component>>,
+    replaced: Mutex<Vec<StateRef>>,
+}
+
+/// How a registration that was answered came out.
+#[derive(Clone, Debug)]
+pub struct RegisterOutcome {
+    /// The record; in previews as far as it is known.
+    pub state: Arc<ResourceState>,
+    /// False when the step failed and the run goes on all the same.
+    pub succeeded: bool,
+    /// True when the resource does not exist and was left out on purpose.
+    pub unknown: bool,
+}
+
+/// Why a registration is not answered.
+#[derive(Clone, Debug)]
+pub enum Unanswered {
+    /// The run is ending; the registration stays unanswered until the monitor shuts down.
+    Ending,
+}
+
+impl Generator {
+    /// Creates a generator over what was recorded.
+    #[must_use]
+    pub fn new(
+        options: GeneratorOptions,
+        base: Arc<Base>,
+        executor: Arc<Executor>,
+        registry: Arc<ProviderRegistry>,
+    ) -> Self {
+        Self {
+            options,
+            base,
+            claims: Claims::default(),
+            executor,
+            registry,
+            components: Mutex::default(),
+            replaced: Mutex::default(),
+        }
+    }
+
+    /// Returns what the user's options say.
+    #[must_use]
+    pub fn options(&self) -> &GeneratorOptions {
+        &self.options
+    }
+
+    /// Returns the executor.
+    #[must_use]
+    pub fn executor(&self) -> &Arc<Executor> {
+        &self.executor
+    }
+
+    /// Returns the providers of this run.
+    #[must_use]
+    pub fn registry(&self) -> &Arc<ProviderRegistry> {
+        &self.registry
+    }
+
+    /// Returns what was recorded before this run.
+    #[must_use]
+    pub fn base(&self) -> &Arc<Base> {
+        &self.base
+    }
+
+    /// Tells whether a resource was registered in this run.
+    #[must_use]
+    pub fn is_registered(&self, urn: &Urn) -> bool {
+        self.claims.is_seen(urn)
+    }
+
+    /// Ends a claimed registration that cannot go on, so that nobody waits for it.
+    pub fn abandon(&self, urn: &Urn) {
+        self.claims.finish(urn, false);
+    }
+
+    /// Remembers an old copy that is to be deleted at the end of the run.
+    fn note_replaced(&self, old: StateRef) {
+        self.replaced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(old);
+    }
+
+    /// Refuses a registration: says why, and ends the run.
+    fn bail(&self, urn: Option<&Urn>, message: impl Into<String>) -> Unanswered {
+        let message = message.into();
+        let mut diagnostic = Diagnostic::error(message.clone());
+        if let Some(urn) = urn {
+            diagnostic = diagnostic.about(urn.clone());
+        }
+        self.executor.diagnose(diagnostic);
+        self.executor.control().fail(Failure::Bail(message), true);
+        Unanswered::Ending
+    }
+
+    /// Turns a failed step into the registration's fate: an answer when the run goes on, none otherwise.
+    fn after_failure(
+        &self,
+        failure: &StepFailure,
+        state: &Arc<ResourceState>,
+    ) -> Result<RegisterOutcome, Unanswered> {
+        if failure.cancelled || !self.executor.options().continue_on_error {
+            return Err(Unanswered::Ending);
+        }
+        Ok(RegisterOutcome {
+            state: Arc::clone(state),
+            succeeded: false,
+            unknown: false,
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! Registered outputs: what components, and at the end of the run the stack, publish of themselves.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::{
+    executor::{Step, StepOp},
+    generator::{Generator, Unanswered},
+    property::PropertyMap,
+    state::StateRef,
+    urn::Urn,
+};
+
+/// A registered component that has not published its outputs.
+pub(super) struct Component {
+    op: StepOp,
+    old: Option<StateRef>,
+    record: StateRef,
+    /// The root stack's outputs, which are recorded when all else is done.
+    deferred: Option<PropertyMap>,
+}
+
+impl Generator {
+    pub(super) fn note_component(&self, op: StepOp, old: Option<StateRef>, record: StateRef) {
+        let component = Component {
+            op,
+            old,
+            record: record.clone(),
+            deferred: None,
+        };
+        let urn = record.state.urn.clone();
+        self.components
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(urn, component);
+    }
+
+    /// Records the outputs of a component; those of the root stack are kept until [`Self::finish_stack_outputs`].
+    ///
+    /// # Errors
+    /// When the component is not waiting for its outputs, or the run is ending.
+    pub async fn register_outputs(&self, urn: &Urn, outputs: PropertyMap) -> Result<(), Unanswered> {
+        let component = {
+            let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
+            match components.get_mut(urn) {
+                Some(component) if urn.is_root_stack() && component.deferred.is_none() => {
+                    component.deferred = Some(outputs);
+                    return Ok(());
+                }
+                Some(_) if urn.is_root_stack() => None,
+                _ => components.remove(urn),
+            }
+        };
+        let Some(component) = component else {
+            return Err(self.bail(
+                Some(urn),
+                format!("cannot complete a resource '{urn}' whose registration isn't pending"),
+            ));
+        };
+        self.publish_outputs(component, outputs).await
+    }
+
+    async fn publish_outputs(&self, component: Component, outputs: PropertyMap) -> Result<(), Unanswered> {
+        let Component { op, old, record, .. } = component;
+        // An unchanged component's record has taken over the old outputs.
+        let unchanged = record.state.outputs == outputs;
+        let mut state = Arc::clone(&record.state);
+        if !unchanged {
+            Arc::make_mut(&mut state).outputs = outputs;
+        }
+        let Some(step) = Step::new(op, old, Some(Arc::clone(&state))) else {
+            return Ok(());
+        };
+        let new = StateRef { id: record.id, state };
+        self.executor
+            .record_outputs(&step, new, unchanged)
+            .await
+            .map_err(|_| Unanswered::Ending)
+    }
+
+    /// Records the stack's outputs, after all steps. When anything failed, what the failed run did not publish stays
+    /// as it was.
+    pub async fn finish_stack_outputs(&self) -> Option<PropertyMap> {
+        let stack = {
+            let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
+            let urn = Urn::root_stack(&self.options.stack, &self.options.project);
+            components.remove(&urn)
+        };
+        let mut stack = stack?;
+        let mut outputs = stack.deferred.take()?;
+        if self.executor.control().has_failed() {
+            let old = stack
+                .old
+                .as_ref()
+                .map(|old| old.state.outputs.clone())
+                .unwrap_or_default();
+            for (key, value) in old {
+                if !outputs.contains_key(&key) {
+                    outputs.insert(key, value);
+                }
+            }
+        }
+        drop(self.publish_outputs(stack, outputs.clone()).await);
+        Some(outputs)
+    }
+}

@@ -1,0 +1,76 @@
+//! Reads: resources that the program looks at without managing them.
+
+use std::sync::Arc;
+
+use crate::{
+    executor::{Step, StepOp},
+    generator::{Claim, Generator, RegisterOutcome, Unanswered, build::new_state},
+    resource::Goal,
+    token::ResourceId,
+};
+
+impl Generator {
+    /// Reads the thing with `id` as the resource that `goal` names.
+    ///
+    /// # Errors
+    /// When the request must stay unanswered because the run is ending.
+    pub async fn read(
+        &self,
+        claim: Claim,
+        goal: Goal,
+        id: ResourceId,
+    ) -> Result<RegisterOutcome, Unanswered> {
+        let urn = claim.urn.clone();
+        let outcome = self.read_claimed(claim, goal, id).await;
+        self.claims
+            .finish(&urn, matches!(&outcome, Ok(outcome) if outcome.succeeded));
+        outcome
+    }
+
+    async fn read_claimed(
+        &self,
+        claim: Claim,
+        goal: Goal,
+        id: ResourceId,
+    ) -> Result<RegisterOutcome, Unanswered> {
+        let Claim { urn, old } = claim;
+        if id.is_empty() {
+            return Err(self.bail(Some(&urn), format!("Expected an ID for {urn}")));
+        }
+        let provider = self.provider_of(&urn, &goal, old.as_ref()).await?;
+        let mut new = new_state(&goal, urn.clone(), old.as_ref().map(|old| &*old.state));
+        new.external = true;
+        new.id = id;
+        let new = Arc::new(new);
+        // Something managed under another id is given up for what is read: it is deleted at the end.
+        let replaced = old
+            .clone()
+            .filter(|old| !old.state.external && old.state.id != new.id);
+        let op = if replaced.is_some() {
+            StepOp::ReadReplacement
+        } else {
+            StepOp::Read
+        };
+        let mut chain: Vec<Step> = Vec::new();
+        chain.extend(
+            Step::new(op, old.clone(), Some(Arc::clone(&new))).map(|step| step.with_provider(provider)),
+        );
+        if replaced.is_some() {
+            chain.extend(Step::new(StepOp::Replace, old, Some(Arc::clone(&new))));
+        }
+        match self.executor.run_chain(chain).await {
+            Ok(outcome) => {
+                if let Some(old) = replaced {
+                    self.note_replaced(old);
+                }
+                let state = outcome.new.map_or(new, |record| record.state);
+                Ok(RegisterOutcome {
+                    state,
+                    succeeded: true,
+                    unknown: false,
+                })
+            }
+            Err(failure) => self.after_failure(&failure, &new),
+        }
+    }
+}

@@ -1,0 +1,601 @@
+//! One registration, from its claim to its answer. Each runs in a task of its own and holds nothing while it waits.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use crate::{
+    diagnostic::{Diagnostic, Severity},
+    executor::{Step, StepDetail, StepOp},
+    generator::{
+        Claim, Generator, RegisterOutcome, Unanswered,
+        build::new_state,
+        claims::{Awaited, Refusal},
+        difference::{Difference, Verdict, interpret, trigger_fires},
+    },
+    property::{PropertyMap, path::PropertyPath},
+    provider::{CheckFailure, CheckRequest, DiffRequest, ProviderError, ProviderHandle},
+    resource::{Goal, ProviderReference, ResourceState},
+    state::StateRef,
+    urn::Urn,
+};
+
+/// A registration in progress.
+pub(super) struct Registering {
+    pub(super) urn: Urn,
+    pub(super) old: Option<StateRef>,
+    pub(super) goal: Box<Goal>,
+    pub(super) provider: Option<ProviderHandle>,
+    /// 32 bytes that stay the same however often the inputs are checked.
+    pub(super) seed: Vec<u8>,
+}
+
+impl Generator {
+    /// Claims the goal's URN and record. Never waits: the order of the calls is the order of arrival.
+    ///
+    /// # Errors
+    /// When the claim is refused; it has been reported, and the run ends.
+    pub fn claim(&self, goal: &Goal) -> Result<Claim, Unanswered> {
+        let refusal = match self
+            .claims
+            .claim(goal, &self.options.stack, &self.options.project, &self.base)
+        {
+            Ok(claim) => return Ok(claim),
+            Err(refusal) => refusal,
+        };
+        Err(match refusal {
+            Refusal::MissingParent(parent) => {
+                let urn = Urn::new(&self.options.stack, &self.options.project, parent.qualified_type(), goal.resource_type.as_str(), &goal.name);
+                self.bail(Some(&urn), format!("could not find parent resource {parent}"))
+            }
+            Refusal::Duplicate(urn) => {
+                self.bail(Some(&urn), format!("Duplicate resource URN '{urn}'; try giving it a unique name"))
+            }
+            Refusal::DuplicateAlias { alias, urn, other } => self.bail(
+                Some(&urn),
+                format!("Duplicate resource alias '{alias}' applied to resource with URN '{urn}' conflicting with resource with URN '{other}'"),
+            ),
+            Refusal::TakenAsAlias { urn, other } => self.bail(
+                Some(&urn),
+                format!("Duplicate resource URN '{urn}' conflicting with alias on resource with URN '{other}'"),
+            ),
+        })
+    }
+
+    /// Brings a claimed resource to its goal.
+    ///
+    /// # Errors
+    /// When the registration must stay unanswered because the run is ending.
+    pub async fn register(&self, claim: Claim, goal: Box<Goal>) -> Result<RegisterOutcome, Unanswered> {
+        let urn = claim.urn.clone();
+        // A registration that is dropped half-way must not leave others waiting for it.
+        let mut finish = FinishOnDrop {
+            generator: self,
+            urn: &urn,
+            succeeded: false,
+        };
+        let outcome = self.generate(claim, goal).await;
+        finish.succeeded = matches!(&outcome, Ok(outcome) if outcome.succeeded);
+        drop(finish);
+        outcome
+    }
+
+    async fn generate(&self, claim: Claim, goal: Box<Goal>) -> Result<RegisterOutcome, Unanswered> {
+        let Claim { urn, old } = claim;
+        if self.executor.control().is_stopped() {
+            return Err(Unanswered::Ending);
+        }
+        if let Some(skipped) = self.await_dependencies(&urn, &goal).await? {
+            return Ok(skipped);
+        }
+        let recreating = match &old {
+            Some(old) => self.claims.deleted(&old.state.urn).await,
+            None => None,
+        };
+        let provider = self.provider_of(&urn, &goal, old.as_ref()).await?;
+        let mut seed = vec![0; 32];
+        self.executor.runtime().random.fill(&mut seed);
+        let mut registering = Registering {
+            urn,
+            old,
+            goal,
+            provider,
+            seed,
+        };
+        let mut imported = false;
+        if self.must_import(&registering) && recreating.is_none() {
+            // Rare, and so it is kept out of what every registration has room for.
+            registering.old = Some(Box::pin(self.import(&registering)).await?);
+            imported = true;
+        }
+        self.decide(registering, recreating, imported).await
+    }
+
+    /// Waits for the records that the resource's own must stand behind.
+    async fn await_dependencies(
+        &self,
+        urn: &Urn,
+        goal: &Goal,
+    ) -> Result<Option<RegisterOutcome>, Unanswered> {
+        let targets = dependencies_of(goal);
+        if let Some(missing) = targets.iter().find(|target| !self.knows(target)) {
+            return Err(self.bail(
+                Some(urn),
+                format!("resource {urn}'s dependency {missing} refers to missing resource"),
+            ));
+        }
+        match self.claims.wait_for(urn, targets).await {
+            Awaited::Ready => Ok(None),
+            Awaited::Cycle(other) => Err(self.bail(
+                Some(urn),
+                format!("resource {urn} and its dependency {other} wait for each other"),
+            )),
+            Awaited::Failed(_) if self.executor.options().continue_on_error => Ok(Some(RegisterOutcome {
+                state: Arc::new(new_state(goal, urn.clone(), None)),
+                succeeded: false,
+                unknown: false,
+            })),
+            Awaited::Failed(_) => Err(Unanswered::Ending),
+        }
+    }
+
+    /// Tells whether a dependency can stand in the snapshot: a resource of this run, or a provider of the last one.
+    fn knows(&self, urn: &Urn) -> bool {
+        self.claims.is_seen(urn)
+            || (urn.resource_type().starts_with("pulumi:providers:") && self.base.live(urn).is_some())
+    }
+
+    /// Finds who manages the resource.
+    pub(super) async fn provider_of(
+        &self,
+        urn: &Urn,
+        goal: &Goal,
+        old: Option<&StateRef>,
+    ) -> Result<Option<ProviderHandle>, Unanswered> {
+        if !goal.custom {
+            return Ok(None);
+        }
+        if goal.resource_type.is_provider() {
+            return Ok(Some(self.registry.manager()));
+        }
+        let reference = ProviderReference::parse(&goal.provider).map_err(|error| {
+            self.bail(
+                Some(urn),
+                format!(
+                    "bad provider reference '{}' for resource {urn}: {error}",
+                    goal.provider
+                ),
+            )
+        })?;
+        if let Some(provider) = self.registry.get(&reference) {
+            return Ok(Some(provider));
+        }
+        // A provider that the program does not register any more may still be the one that the record names.
+        let recorded = old.is_some_and(|old| old.state.provider == goal.provider.as_str());
+        match self.base.provider(&reference).filter(|_| recorded) {
+            Some(state) => match self.registry.ensure(state).await {
+                Ok(provider) => Ok(Some(provider)),
+                Err(error) => Err(self.bail(Some(urn), error.message().to_owned())),
+            },
+            None => Err(self.bail(
+                Some(urn),
+                format!("unknown provider '{reference}' for resource '{urn}'"),
+            )),
+        }
+    }
+
+    /// Checks, compares and runs the steps.
+    pub(super) async fn decide(
+        &self,
+        registering: Registering,
+        recreating: Option<Vec<String>>,
+        imported: bool,
+    ) -> Result<RegisterOutcome, Unanswered> {
+        let Registering { urn, old, goal, .. } = &registering;
+        let mut new = Arc::new(new_state(goal, urn.clone(), old.as_ref().map(|old| &*old.state)));
+        let target = self.is_replace_target(urn) || old.as_ref().is_some_and(|old| old.state.taint);
+        let fresh = recreating.is_some() || target || old.as_ref().is_none_or(|old| old.state.external);
+        let goal_inputs = self.with_ignored_changes(&registering, old.as_ref().map(|old| &old.state.inputs));
+        if let Some(provider) = &registering.provider {
+            let olds = old
+                .as_ref()
+                .filter(|_| !fresh)
+                .map(|old| old.state.inputs.clone());
+            let news = if fresh {
+                goal.inputs.clone()
+            } else {
+                goal_inputs.clone()
+            };
+            let checked = self.check(&registering, provider, olds, news).await?;
+            Arc::make_mut(&mut new).inputs = checked;
+        } else {
+            Arc::make_mut(&mut new).inputs = goal_inputs;
+        }
+        let provider = registering.provider.clone();
+        let chain = match old {
+            None => vec![step(StepOp::Create, None, &new, provider)],
+            Some(old) if recreating.is_some() => {
+                let keys = recreating.unwrap_or_default();
+                vec![
+                    step(StepOp::Replace, Some(old), &new, provider.clone()),
+                    step(StepOp::CreateReplacement, Some(old), &new, provider)
+                        .map(|step| step.with_diff(keys, Vec::new(), None)),
+                ]
+            }
+            Some(old) if old.state.external => {
+                self.create_before_delete(old, &new, provider, &Difference::default())
+            }
+            Some(old) => {
+                let difference = if target {
+                    Difference::replacement("id")
+                } else {
+                    self.difference(&registering, old, &new).await?
+                };
+                match difference.verdict {
+                    Verdict::Same if imported => return Ok(done(Arc::clone(&old.state))),
+                    Verdict::Same => vec![step(StepOp::Same, Some(old), &new, provider)],
+                    Verdict::Update => {
+                        vec![step(StepOp::Update, Some(old), &new, provider).map(|step| Step {
+                            ignore_changes: goal.ignore_changes.clone(),
+                            ..step.with_diff(difference.keys, difference.diffs, difference.detailed)
+                        })]
+                    }
+                    Verdict::Replace => {
+                        let replacement = self.replace(&registering, old, new, difference, target);
+                        return Box::pin(replacement).await;
+                    }
+                }
+            }
+        };
+        self.run(&registering, new, chain).await
+    }
+
+    /// Runs the decided steps and turns what came of them into the registration's answer.
+    pub(super) async fn run(
+        &self,
+        registering: &Registering,
+        new: Arc<ResourceState>,
+        chain: Vec<Option<Step>>,
+    ) -> Result<RegisterOutcome, Unanswered> {
+        let chain: Vec<Step> = chain.into_iter().flatten().collect();
+        let replaced = chain
+            .iter()
+            .find(|step| step.op == StepOp::CreateReplacement && step.detail.pending_delete)
+            .and_then(|step| step.old.clone());
+        let op = chain.last().map_or(StepOp::Same, |step| step.op);
+        let is_replacement = chain.iter().any(|step| step.op == StepOp::CreateReplacement);
+        if is_replacement {
+            self.claims.mark_replaced(&registering.urn);
+        }
+        match self.executor.run_chain(chain).await {
+            Ok(outcome) => {
+                if let Some(old) = replaced {
+                    self.note_replaced(old);
+                }
+                let Some(record) = outcome.new else {
+                    return Ok(done(new));
+                };
+                if !record.state.custom {
+                    self.note_component(op, registering.old.clone(), record.clone());
+                }
+                Ok(done(record.state))
+            }
+            Err(failure) => self.after_failure(&failure, &new),
+        }
+    }
+
+    /// Asks the provider to check inputs; what it finds wrong ends the run.
+    pub(super) async fn check(
+        &self,
+        registering: &Registering,
+        provider: &ProviderHandle,
+        olds: Option<PropertyMap>,
+        news: PropertyMap,
+    ) -> Result<PropertyMap, Unanswered> {
+        let urn = &registering.urn;
+        let request = CheckRequest {
+            urn: urn.clone(),
+            resource_type: registering.goal.resource_type.clone(),
+            name: urn.name().to_owned(),
+            olds,
+            news,
+            random_seed: registering.seed.clone(),
+            preview: self.executor.is_preview(),
+        };
+        let response = self.consult(urn, provider.provider.check(request)).await?;
+        if response.failures.is_empty() {
+            return Ok(response.inputs);
+        }
+        for failure in &response.failures {
+            let text = check_failure_text(registering, failure, &response.inputs);
+            self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
+        }
+        let message = format!("resource {urn} is invalid");
+        self.executor
+            .control()
+            .fail(crate::executor::Failure::Bail(message), true);
+        Err(Unanswered::Ending)
+    }
+
+    /// Awaits a question to a provider. A failed one ends the run; so does a termination.
+    pub(super) async fn consult<T>(
+        &self,
+        urn: &Urn,
+        question: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, Unanswered> {
+        tokio::select! {
+            biased;
+            answer = question => answer.map_err(|error| {
+                if self.executor.control().is_cancelled() { Unanswered::Ending } else { self.bail(Some(urn), error.message) }
+            }),
+            () = self.executor.terminated() => Err(Unanswered::Ending),
+        }
+    }
+
+    fn with_ignored_changes(&self, registering: &Registering, old: Option<&PropertyMap>) -> PropertyMap {
+        let goal = &registering.goal;
+        let (Some(old), false) = (old, goal.ignore_changes.is_empty()) else {
+            return goal.inputs.clone();
+        };
+        let mut inputs = goal.inputs.clone();
+        let mut failed = Vec::new();
+        for text in &goal.ignore_changes {
+            let Ok(path) = PropertyPath::parse(text) else {
+                continue;
+            };
+            if !path.reset(old, &mut inputs) {
+                failed.push(text.as_str());
+            }
+        }
+        if !failed.is_empty() {
+            let text = format!(
+                "cannot ignore changes in added or removed elements of the path: \"{}\"",
+                failed.join(", ")
+            );
+            self.executor
+                .diagnose(Diagnostic::new(Severity::Info, text).about(registering.urn.clone()));
+        }
+        inputs
+    }
+
+    /// Finds out what differs between the record and the goal.
+    async fn difference(
+        &self,
+        registering: &Registering,
+        old: &StateRef,
+        new: &ResourceState,
+    ) -> Result<Difference, Unanswered> {
+        let urn = &registering.urn;
+        if new
+            .replace_with
+            .iter()
+            .any(|other| self.claims.is_replaced(other))
+        {
+            return Ok(Difference::replacement("replaceWith"));
+        }
+        if new
+            .deleted_with
+            .as_ref()
+            .is_some_and(|other| self.claims.is_replaced(other))
+        {
+            return Ok(Difference::replacement("deletedWith"));
+        }
+        let trigger = new.replacement_trigger.as_ref();
+        if !self.executor.is_preview()
+            && trigger.is_some_and(crate::property::PropertyValue::contains_unknowns)
+        {
+            return Err(self.bail(
+                Some(urn),
+                format!("replacement trigger contains unknowns for {urn}"),
+            ));
+        }
+        if self.provider_replaces(registering, &old.state, new).await? {
+            return Ok(Difference::replacement("provider"));
+        }
+        if trigger_fires(old.state.replacement_trigger.as_ref(), trigger) {
+            return Ok(Difference::replacement(""));
+        }
+        let Some(provider) = &registering.provider else {
+            return Ok(Difference::of_component(&old.state.inputs, &new.inputs));
+        };
+        if self.options.use_legacy_diff && old.state.inputs == new.inputs {
+            return Ok(Difference::default());
+        }
+        let request = diff_request(
+            &old.state,
+            new.inputs.clone(),
+            &new.ignore_changes,
+            self.executor.is_preview(),
+        );
+        let response = self
+            .consult(
+                urn,
+                provider.provider.diff(DiffRequest {
+                    urn: urn.clone(),
+                    ..request
+                }),
+            )
+            .await?;
+        if let Some(text) = &response.unavailable {
+            self.executor
+                .diagnose(Diagnostic::warning(text.clone()).about(urn.clone()));
+        }
+        let paths = self.parsed_paths(urn, &new.replace_on_changes)?;
+        Ok(interpret(
+            response,
+            &old.state.inputs,
+            &new.inputs,
+            &paths,
+            !old.state.init_errors.is_empty(),
+            old.state.pending_replacement,
+        ))
+    }
+
+    pub(super) fn parsed_paths(&self, urn: &Urn, paths: &[String]) -> Result<Vec<PropertyPath>, Unanswered> {
+        paths
+            .iter()
+            .map(|text| {
+                PropertyPath::parse(text).map_err(|error| self.bail(Some(urn), error.message().to_owned()))
+            })
+            .collect()
+    }
+
+    /// Tells whether another provider manages the resource now, and one that cannot go on with what exists.
+    async fn provider_replaces(
+        &self,
+        registering: &Registering,
+        old: &ResourceState,
+        new: &ResourceState,
+    ) -> Result<bool, Unanswered> {
+        if old.provider == new.provider {
+            return Ok(false);
+        }
+        let (Ok(before), Ok(after)) = (
+            ProviderReference::parse(&old.provider),
+            ProviderReference::parse(&new.provider),
+        ) else {
+            return Ok(true);
+        };
+        let renamed = before.urn != after.urn && self.claims.current_urn(&before.urn) == after.urn;
+        if renamed {
+            return Ok(false);
+        }
+        let Some(recorded) = self.base.provider(&before) else {
+            return Ok(true);
+        };
+        let question = self.registry.replaces_resources(recorded, &after);
+        self.consult(&registering.urn, question).await
+    }
+
+    fn is_replace_target(&self, urn: &Urn) -> bool {
+        self.options
+            .replace_targets
+            .iter()
+            .any(|target| target == urn.as_str())
+    }
+}
+
+/// Builds the question whether a recorded resource differs from new inputs.
+pub(super) fn diff_request(
+    old: &ResourceState,
+    news: PropertyMap,
+    ignore_changes: &[String],
+    preview: bool,
+) -> DiffRequest {
+    DiffRequest {
+        urn: old.urn.clone(),
+        resource_type: old.resource_type.clone(),
+        name: old.urn.name().to_owned(),
+        id: old.id.clone(),
+        old_inputs: old.inputs.clone(),
+        old_outputs: old.outputs.clone(),
+        news,
+        ignore_changes: ignore_changes.to_vec(),
+        preview,
+    }
+}
+
+/// Builds a step of a chain.
+pub(super) fn step(
+    op: StepOp,
+    old: Option<&StateRef>,
+    new: &Arc<ResourceState>,
+    provider: Option<ProviderHandle>,
+) -> Option<Step> {
+    Step::new(op, old.cloned(), Some(Arc::clone(new))).map(|step| step.with_provider(provider))
+}
+
+/// Builds the steps of a replacement whose old half goes at the end of the run.
+impl Generator {
+    pub(super) fn create_before_delete(
+        &self,
+        old: &StateRef,
+        new: &Arc<ResourceState>,
+        provider: Option<ProviderHandle>,
+        difference: &Difference,
+    ) -> Vec<Option<Step>> {
+        let detail = StepDetail {
+            pending_delete: true,
+            ..StepDetail::default()
+        };
+        [StepOp::CreateReplacement, StepOp::Replace]
+            .into_iter()
+            .map(|op| {
+                step(op, Some(old), new, provider.clone()).map(|step| {
+                    step.with_detail(detail).with_diff(
+                        difference.keys.clone(),
+                        difference.diffs.clone(),
+                        difference.detailed.clone(),
+                    )
+                })
+            })
+            .collect()
+    }
+}
+
+/// Returns the resources that must have records before one with this goal can have its own.
+fn dependencies_of(goal: &Goal) -> Vec<Urn> {
+    let listed = goal
+        .parent
+        .iter()
+        .chain(&goal.dependencies)
+        .chain(goal.property_dependencies.values().flatten())
+        .chain(&goal.deleted_with)
+        .chain(&goal.replace_with);
+    let mut seen = FxHashSet::default();
+    let mut targets: Vec<Urn> = listed.filter(|urn| seen.insert(*urn)).cloned().collect();
+    let provider = goal.provider.rsplit_once("::").map(|(urn, _)| urn);
+    targets.extend(provider.and_then(|urn| Urn::parse(urn).ok()));
+    targets
+}
+
+fn done(state: Arc<ResourceState>) -> RegisterOutcome {
+    RegisterOutcome {
+        state,
+        succeeded: true,
+        unknown: false,
+    }
+}
+
+fn check_failure_text(registering: &Registering, failure: &CheckFailure, inputs: &PropertyMap) -> String {
+    let resource_type = &registering.goal.resource_type;
+    let (name, reason) = (registering.urn.name(), &failure.reason);
+    if failure.property.is_empty() {
+        return format!("{resource_type} resource '{name}' has a problem: {reason}");
+    }
+    let value = PropertyPath::parse(&failure.property)
+        .ok()
+        .and_then(|path| path.get(inputs).cloned());
+    // The reference engine prints the value in braces; a secret one is not printed at all.
+    let value = value.map_or_else(
+        || "{<nil>}".to_owned(),
+        |value| format!("{{{}}}", plain_text(&value)),
+    );
+    format!(
+        "{resource_type} resource '{name}': property {} value {value} has a problem: {reason}",
+        failure.property
+    )
+}
+
+fn plain_text(value: &crate::property::PropertyValue) -> String {
+    match value {
+        crate::property::PropertyValue::String(text) => text.to_string(),
+        crate::property::PropertyValue::Null => "<nil>".to_owned(),
+        crate::property::PropertyValue::Number(number) => number.to_string(),
+        _ if value.contains_secrets() => "[secret]".to_owned(),
+        _ => format!("{value:?}"),
+    }
+}
+
+/// Ends a registration however its task ends.
+struct FinishOnDrop<'a> {
+    generator: &'a Generator,
+    urn: &'a Urn,
+    succeeded: bool,
+}
+
+impl Drop for FinishOnDrop<'_> {
+    fn drop(&mut self) {
+        self.generator.claims.finish(self.urn, self.succeeded);
+    }
+}

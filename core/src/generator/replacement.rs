@@ -1,0 +1,141 @@
+//! Replacements: create before delete, or delete before create with all that must go first.
+
+use std::sync::Arc;
+
+use crate::{
+    diagnostic::Diagnostic,
+    executor::{Failure, Step, StepDetail, StepOp},
+    generator::{
+        Generator, RegisterOutcome, Unanswered,
+        difference::Difference,
+        register::{Registering, step},
+    },
+    resource::ResourceState,
+    state::StateRef,
+};
+
+impl Generator {
+    /// Replaces a resource, in the order that the goal or the provider asks for.
+    pub(super) async fn replace(
+        &self,
+        registering: &Registering,
+        old: &StateRef,
+        mut new: Arc<ResourceState>,
+        difference: Difference,
+        targeted: bool,
+    ) -> Result<RegisterOutcome, Unanswered> {
+        let Registering {
+            urn, goal, provider, ..
+        } = registering;
+        if new.protect && old.state.protect && !self.executor.options().ignore_protect {
+            let text = format!(
+                "unable to replace resource \"{urn}\"\nas it is currently marked for protection. To unprotect the \
+                 resource, remove the `protect` flag from the resource in your program and run an update"
+            );
+            if !self.executor.is_preview() {
+                return Err(self.bail(Some(urn), text));
+            }
+            // A preview goes on, so that everything else that is wrong is seen too; it fails in the end.
+            self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
+            self.executor.control().fail(Failure::Step, false);
+        }
+        if !goal.import_id.is_empty() {
+            let text = "previously-imported resources that still specify an ID may not be replaced; please remove \
+                        the `import` declaration from your program";
+            if !self.executor.is_preview() {
+                return Err(self.bail(Some(urn), text));
+            }
+            self.executor
+                .diagnose(Diagnostic::warning(text).about(urn.clone()));
+        }
+        if let Some(provider) = provider.as_ref().filter(|_| !targeted) {
+            // Defaults and names of the old one must not be taken over.
+            let inputs = self
+                .check(registering, provider, None, goal.inputs.clone())
+                .await?;
+            Arc::make_mut(&mut new).inputs = inputs;
+        }
+        if goal
+            .delete_before_replace
+            .unwrap_or(difference.delete_before_replace)
+        {
+            return self
+                .delete_before_create(registering, old, new, &difference)
+                .await;
+        }
+        let chain = self.create_before_delete(old, &new, provider.clone(), &difference);
+        self.run(registering, new, chain).await
+    }
+
+    async fn delete_before_create(
+        &self,
+        registering: &Registering,
+        old: &StateRef,
+        new: Arc<ResourceState>,
+        difference: &Difference,
+    ) -> Result<RegisterOutcome, Unanswered> {
+        let dependents = self.dependents_to_replace(&registering.urn, old).await?;
+        let outcome = self
+            .delete_dependents_and_create(registering, old, new, difference, &dependents)
+            .await;
+        let deleted = outcome.as_ref().is_ok_and(|outcome| outcome.succeeded);
+        for dependent in dependents {
+            self.claims
+                .release(&dependent.record, deleted.then_some(dependent.keys));
+        }
+        outcome
+    }
+
+    async fn delete_dependents_and_create(
+        &self,
+        registering: &Registering,
+        old: &StateRef,
+        new: Arc<ResourceState>,
+        difference: &Difference,
+        dependents: &[super::dependents::Dependent],
+    ) -> Result<RegisterOutcome, Unanswered> {
+        let mut chain = Vec::new();
+        let replacing = StepDetail {
+            replacing: true,
+            ..StepDetail::default()
+        };
+        // Those who depend on others go first.
+        for dependent in dependents.iter().rev() {
+            let record = &dependent.record;
+            let provider = self.provider_of_record(record).await?;
+            let op = if record.state.delete {
+                StepOp::Delete
+            } else {
+                StepOp::DeleteReplaced
+            };
+            let detail = if record.state.delete {
+                StepDetail::default()
+            } else {
+                replacing
+            };
+            chain.push(Step::new(op, Some(record.clone()), None).map(|step| {
+                step.with_provider(provider).with_detail(detail).with_diff(
+                    dependent.keys.clone(),
+                    Vec::new(),
+                    None,
+                )
+            }));
+        }
+        let described = |step: Step| {
+            step.with_diff(
+                difference.keys.clone(),
+                difference.diffs.clone(),
+                difference.detailed.clone(),
+            )
+        };
+        if !old.state.pending_replacement {
+            let provider = self.provider_of_record(old).await?;
+            let delete = Step::new(StepOp::DeleteReplaced, Some(old.clone()), None);
+            chain.push(delete.map(|step| described(step.with_provider(provider).with_detail(replacing))));
+        }
+        let provider = registering.provider.clone();
+        chain.push(step(StepOp::Replace, Some(old), &new, provider.clone()).map(described));
+        chain.push(step(StepOp::CreateReplacement, Some(old), &new, provider).map(described));
+        self.run(registering, new, chain).await
+    }
+}

@@ -1,0 +1,78 @@
+//! The gRPC transport: what other processes reach monitors and engines through.
+
+mod engine;
+mod listening;
+mod resource_monitor;
+
+use tonic::{Code, Status, service::Routes};
+
+use stackwright_proto::pulumirpc::{
+    engine_server::EngineServer, resource_monitor_server::ResourceMonitorServer,
+};
+
+use crate::{
+    error::Result,
+    monitor::{Monitor, WireStatus},
+    runtime::Runtime,
+};
+
+pub(crate) use listening::Listening;
+
+/// How big a message may be; the protocol's peers agree on it.
+pub(crate) const MESSAGE_LIMIT: usize = 400 * 1024 * 1024;
+
+/// The ResourceMonitor and Engine services of one run, on a loopback port of their own.
+///
+/// It is a transport and nothing else: whatever arrives is answered by the monitor, exactly as [`Monitor::call`]
+/// does. Registrations that have arrived go on when their client goes away, because what they do to the world must be
+/// recorded. Dropping the server ends it; the monitor stays as it is.
+pub struct MonitorServer(Listening);
+
+impl MonitorServer {
+    /// Starts serving a monitor.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unavailable`] when no port can be had.
+    pub fn start(monitor: &Monitor, runtime: &Runtime) -> Result<Self> {
+        let service = Service {
+            monitor: monitor.clone(),
+            runtime: runtime.clone(),
+        };
+        let resources = ResourceMonitorServer::new(service.clone())
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT);
+        let engine = EngineServer::new(service)
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT);
+        let services = Routes::new(resources).add_service(engine);
+        Listening::start(services, runtime).map(Self)
+    }
+
+    /// Returns the address of both services, such as `127.0.0.1:4711`.
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.0.address()
+    }
+}
+
+impl std::fmt::Debug for MonitorServer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_tuple("MonitorServer")
+            .field(&self.address())
+            .finish()
+    }
+}
+
+/// What answers the calls of both services.
+#[derive(Clone)]
+struct Service {
+    monitor: Monitor,
+    runtime: Runtime,
+}
+
+impl From<WireStatus> for Status {
+    fn from(status: WireStatus) -> Self {
+        Self::new(Code::from_i32(status.code), status.message)
+    }
+}

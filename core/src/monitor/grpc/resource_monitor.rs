@@ -1,0 +1,160 @@
+//! The ResourceMonitor service of one run.
+
+use std::future::Future;
+
+use stackwright_proto::pulumirpc::{
+    CallResponse, Callback, DeploymentInfo, ExistsResourceRequest, ExistsResourceResponse,
+    ReadResourceRequest, ReadResourceResponse, RegisterErrorHookRequest, RegisterPackageRequest,
+    RegisterPackageResponse, RegisterResourceHookRequest, RegisterResourceOutputsRequest,
+    RegisterResourceRequest, RegisterResourceResponse, ResourceCallRequest, ResourceInvokeRequest,
+    ResourceInvokeResponse, SupportsFeatureRequest, SupportsFeatureResponse,
+    resource_monitor_server::ResourceMonitor,
+};
+use tonic::{Request, Response, Status, metadata::MetadataMap};
+
+use super::Service;
+use crate::monitor::WireStatus;
+
+type Answer<T> = Result<Response<T>, Status>;
+
+impl Service {
+    /// Works in a task of its own: a client that goes away must not cut a step in two.
+    async fn answer<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, WireStatus>> + Send + 'static,
+    ) -> Answer<T> {
+        match self.runtime.spawner.spawn(work).await {
+            Ok(answer) => Ok(Response::new(answer?)),
+            Err(error) => Err(Status::internal(error.message())),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl ResourceMonitor for Service {
+    async fn get_deployment_info(&self, _request: Request<()>) -> Answer<DeploymentInfo> {
+        Ok(Response::new(self.monitor.deployment_info()))
+    }
+
+    async fn supports_feature(
+        &self,
+        request: Request<SupportsFeatureRequest>,
+    ) -> Answer<SupportsFeatureResponse> {
+        Ok(Response::new(
+            self.monitor.supports_feature(&request.get_ref().id),
+        ))
+    }
+
+    async fn invoke(&self, request: Request<ResourceInvokeRequest>) -> Answer<ResourceInvokeResponse> {
+        // Nobody records what a function did, so its call may end with its client's.
+        let answer = self.monitor.invoke_function(request.into_inner()).await?;
+        Ok(Response::new(answer))
+    }
+
+    async fn call(&self, request: Request<ResourceCallRequest>) -> Answer<CallResponse> {
+        let token = &request.get_ref().tok;
+        Err(absent(&format!("calling the method {token:?} of a resource")))
+    }
+
+    async fn read_resource(&self, request: Request<ReadResourceRequest>) -> Answer<ReadResourceResponse> {
+        // The URN is claimed here, in the order of arrival.
+        let reading = self.monitor.read_resource(request.into_inner());
+        self.answer(reading).await
+    }
+
+    async fn exists_resource(
+        &self,
+        _request: Request<ExistsResourceRequest>,
+    ) -> Answer<ExistsResourceResponse> {
+        Err(absent("asking whether a resource exists"))
+    }
+
+    async fn register_resource(
+        &self,
+        request: Request<RegisterResourceRequest>,
+    ) -> Answer<RegisterResourceResponse> {
+        let from_node = is_from_node(request.metadata());
+        // The URN is claimed here, in the order of arrival.
+        let registering = self.monitor.register_resource(request.into_inner(), from_node);
+        self.answer(registering).await
+    }
+
+    async fn register_resource_outputs(
+        &self,
+        request: Request<RegisterResourceOutputsRequest>,
+    ) -> Answer<()> {
+        let monitor = self.monitor.clone();
+        self.answer(async move { monitor.register_resource_outputs(request.into_inner()).await })
+            .await
+    }
+
+    async fn register_stack_transform(&self, _request: Request<Callback>) -> Answer<()> {
+        Err(absent("transforming resources"))
+    }
+
+    async fn register_stack_invoke_transform(&self, _request: Request<Callback>) -> Answer<()> {
+        Err(absent("transforming function calls"))
+    }
+
+    async fn register_resource_hook(&self, request: Request<RegisterResourceHookRequest>) -> Answer<()> {
+        let name = &request.get_ref().name;
+        Err(absent(&format!("the resource hook {name:?}")))
+    }
+
+    async fn register_error_hook(&self, request: Request<RegisterErrorHookRequest>) -> Answer<()> {
+        let name = &request.get_ref().name;
+        Err(absent(&format!("the error hook {name:?}")))
+    }
+
+    async fn register_package(
+        &self,
+        request: Request<RegisterPackageRequest>,
+    ) -> Answer<RegisterPackageResponse> {
+        Ok(Response::new(
+            self.monitor.register_package(request.into_inner())?,
+        ))
+    }
+
+    async fn signal_and_wait_for_shutdown(&self, _request: Request<()>) -> Answer<()> {
+        self.monitor.signal_and_wait_for_shutdown().await?;
+        Ok(Response::new(()))
+    }
+}
+
+fn absent(what: &str) -> Status {
+    Status::unimplemented(format!("{what} is not supported by this engine"))
+}
+
+/// Tells whether a request comes from the Node SDK, whose older versions write aliases in a way of their own: it says
+/// so, or, when nobody says anything, its gRPC library does.
+fn is_from_node(metadata: &MetadataMap) -> bool {
+    match metadata.get("pulumi-runtime") {
+        Some(runtime) => runtime == "nodejs",
+        None => metadata
+            .get("user-agent")
+            .is_some_and(|agent| agent.as_bytes().starts_with(b"grpc-node-js/")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(entries: &[(&'static str, &'static str)]) -> MetadataMap {
+        let mut metadata = MetadataMap::new();
+        for (key, value) in entries {
+            metadata.insert(*key, value.parse().unwrap());
+        }
+        metadata
+    }
+
+    #[test]
+    fn node_is_known_by_its_word_and_else_by_its_grpc_library() {
+        let library = ("user-agent", "grpc-node-js/1.10.0 grpc-js");
+        assert!(is_from_node(&metadata(&[("pulumi-runtime", "nodejs")])));
+        assert!(is_from_node(&metadata(&[library])));
+        assert!(!is_from_node(&metadata(&[("pulumi-runtime", "python"), library])));
+        assert!(!is_from_node(&metadata(&[("user-agent", "grpc-python/1.60.0")])));
+        assert!(!is_from_node(&metadata(&[])));
+    }
+}

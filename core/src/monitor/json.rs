@@ -1,0 +1,344 @@
+//! The JSON of our own API: registrations, reads and invokes as hosts without types of their own send them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    error::{Error, Result},
+    monitor::{Invoke, PackageChoice, Read, Registered, Registration},
+    property::json::{self, PlainMap, PlainValue},
+    resource::{Alias, CustomTimeouts, HookBindings, PropertyDependencies},
+    token::{ResourceId, TypeToken},
+    urn::Urn,
+};
+
+fn read<T: DeserializeOwned>(text: &[u8], what: &str) -> Result<T> {
+    // Not serde_json's own reader: values may nest deeper than it allows.
+    json::from_slice(text).map_err(|error| Error::invalid(format!("invalid {what}: {}", error.message())))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RegistrationDocument {
+    #[serde(rename = "type")]
+    resource_type: TypeToken,
+    name: String,
+    #[serde(default = "custom")]
+    custom: bool,
+    #[serde(default)]
+    inputs: PlainMap,
+    #[serde(default)]
+    parent: Option<Urn>,
+    #[serde(default)]
+    no_parent: bool,
+    #[serde(default)]
+    dependencies: Vec<Urn>,
+    #[serde(default)]
+    property_dependencies: Option<PropertyDependencies>,
+    #[serde(default)]
+    provider: String,
+    #[serde(default)]
+    providers: BTreeMap<String, String>,
+    #[serde(default)]
+    version: String,
+    #[serde(default, rename = "pluginDownloadURL")]
+    plugin_download_url: String,
+    #[serde(default)]
+    protect: Option<bool>,
+    #[serde(default)]
+    delete_before_replace: Option<bool>,
+    #[serde(default)]
+    ignore_changes: Vec<String>,
+    #[serde(default)]
+    replace_on_changes: Vec<String>,
+    #[serde(default)]
+    additional_secret_outputs: Vec<String>,
+    #[serde(default)]
+    aliases: Vec<AliasDocument>,
+    #[serde(default)]
+    import_id: ResourceId,
+    #[serde(default)]
+    custom_timeouts: CustomTimeouts,
+    #[serde(default)]
+    retain_on_delete: Option<bool>,
+    #[serde(default)]
+    deleted_with: Option<Urn>,
+    #[serde(default)]
+    replace_with: Vec<Urn>,
+    #[serde(default)]
+    hide_diffs: Vec<String>,
+    #[serde(default)]
+    replacement_trigger: Option<PlainValue>,
+    #[serde(default)]
+    resource_hooks: HookBindings,
+}
+
+/// Resources are custom unless they say otherwise.
+const fn custom() -> bool {
+    true
+}
+
+/// An alias: a URN as text or in an object, or the parts that differ.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AliasDocument {
+    Text(Urn),
+    Parts(AliasParts),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct AliasParts {
+    urn: Option<Urn>,
+    name: Option<String>,
+    #[serde(rename = "type")]
+    resource_type: Option<String>,
+    stack: Option<String>,
+    project: Option<String>,
+    parent: Option<Urn>,
+    no_parent: bool,
+}
+
+impl From<AliasDocument> for Alias {
+    fn from(alias: AliasDocument) -> Self {
+        let parts = match alias {
+            AliasDocument::Text(urn) => return Self::Urn(urn),
+            AliasDocument::Parts(AliasParts { urn: Some(urn), .. }) => return Self::Urn(urn),
+            AliasDocument::Parts(parts) => parts,
+        };
+        Self::Spec {
+            name: parts.name,
+            resource_type: parts.resource_type,
+            stack: parts.stack,
+            project: parts.project,
+            parent: parts.parent,
+            no_parent: parts.no_parent,
+        }
+    }
+}
+
+impl Registration {
+    /// Reads a registration: an object with `type`, `name` and any of the options in camel case; values have the
+    /// plain form. A resource is custom unless `custom` is false.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] that says what is wrong with the document, and where.
+    pub fn from_json(text: &[u8]) -> Result<Self> {
+        let document: RegistrationDocument = read(text, "registration")?;
+        Ok(Self {
+            resource_type: document.resource_type,
+            name: document.name,
+            custom: document.custom,
+            inputs: document.inputs.0,
+            parent: document.parent,
+            no_parent: document.no_parent,
+            dependencies: document.dependencies,
+            property_dependencies: document.property_dependencies,
+            package: PackageChoice {
+                provider: document.provider,
+                version: document.version,
+                download_url: document.plugin_download_url,
+                ..PackageChoice::default()
+            },
+            providers: document.providers,
+            protect: document.protect,
+            delete_before_replace: document.delete_before_replace,
+            ignore_changes: document.ignore_changes,
+            replace_on_changes: document.replace_on_changes,
+            additional_secret_outputs: document.additional_secret_outputs,
+            aliases: document.aliases.into_iter().map(Alias::from).collect(),
+            import_id: document.import_id,
+            custom_timeouts: document.custom_timeouts,
+            retain_on_delete: document.retain_on_delete,
+            deleted_with: document.deleted_with,
+            replace_with: document.replace_with,
+            hide_diffs: document.hide_diffs,
+            replacement_trigger: document.replacement_trigger.map(|value| value.0),
+            resource_hooks: document.resource_hooks,
+            source_position: None,
+            stack_trace: Vec::new(),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ReadDocument {
+    #[serde(rename = "type")]
+    resource_type: TypeToken,
+    name: String,
+    id: ResourceId,
+    #[serde(default)]
+    parent: Option<Urn>,
+    #[serde(default)]
+    no_parent: bool,
+    #[serde(default)]
+    inputs: PlainMap,
+    #[serde(default)]
+    dependencies: Vec<Urn>,
+    #[serde(default)]
+    provider: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default, rename = "pluginDownloadURL")]
+    plugin_download_url: String,
+    #[serde(default)]
+    additional_secret_outputs: Vec<String>,
+}
+
+impl Read {
+    /// Reads the JSON of a read: `type`, `name`, `id`, and any of the options.
+    ///
+    /// # Errors
+    /// As [`Registration::from_json`].
+    pub fn from_json(text: &[u8]) -> Result<Self> {
+        let document: ReadDocument = read(text, "read")?;
+        Ok(Self {
+            resource_type: document.resource_type,
+            name: document.name,
+            id: document.id,
+            parent: document.parent,
+            no_parent: document.no_parent,
+            inputs: document.inputs.0,
+            dependencies: document.dependencies,
+            package: PackageChoice {
+                provider: document.provider,
+                version: document.version,
+                download_url: document.plugin_download_url,
+                ..PackageChoice::default()
+            },
+            additional_secret_outputs: document.additional_secret_outputs,
+            source_position: None,
+            stack_trace: Vec::new(),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct InvokeDocument {
+    token: String,
+    #[serde(default)]
+    arguments: PlainMap,
+    #[serde(default)]
+    provider: String,
+    #[serde(default)]
+    version: String,
+    #[serde(default, rename = "pluginDownloadURL")]
+    plugin_download_url: String,
+    #[serde(default)]
+    parent: Option<Urn>,
+    #[serde(default)]
+    depends_on: Vec<Urn>,
+}
+
+impl Invoke {
+    /// Reads the JSON of an invoke: `token`, `arguments`, and any of the options.
+    ///
+    /// # Errors
+    /// As [`Registration::from_json`].
+    pub fn from_json(text: &[u8]) -> Result<Self> {
+        let document: InvokeDocument = read(text, "invoke")?;
+        Ok(Self {
+            token: document.token,
+            arguments: document.arguments.0,
+            package: PackageChoice {
+                provider: document.provider,
+                version: document.version,
+                download_url: document.plugin_download_url,
+                ..PackageChoice::default()
+            },
+            parent: document.parent,
+            depends_on: document.depends_on,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct RegisteredDocument<'a> {
+    urn: String,
+    id: &'a ResourceId,
+    outputs: PlainMap,
+    unknown: bool,
+    failed: bool,
+}
+
+impl Registered {
+    /// Writes `{"urn", "id", "outputs", "unknown", "failed"}`; values have the plain form, secrets are readable.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::State`] when values nest too deep to be written.
+    pub fn to_json(&self) -> Result<Vec<u8>> {
+        json::to_vec(&RegisteredDocument {
+            urn: self.urn.to_string(),
+            id: &self.id,
+            outputs: PlainMap(self.outputs.clone()),
+            unknown: self.unknown,
+            failed: self.failed,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::property::PropertyValue;
+
+    #[test]
+    fn a_registration_of_two_members_is_a_custom_resource_without_inputs() {
+        let it = Registration::from_json(br#"{"type": "files:index:File", "name": "a"}"#).unwrap();
+        assert!(it.custom && it.inputs.is_empty() && it.property_dependencies.is_none());
+        assert_eq!(
+            (it.resource_type.as_str(), it.name.as_str()),
+            ("files:index:File", "a")
+        );
+    }
+
+    #[test]
+    fn options_and_special_values_arrive() {
+        let text = br#"{"type": "t:m:T", "name": "a", "custom": false, "protect": true,
+            "inputs": {"p": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "x"}},
+            "aliases": ["urn:pulumi:dev::shop::t:m:T::b", {"name": "c", "noParent": true}],
+            "customTimeouts": {"create": 3}, "replacementTrigger": 7,
+            "propertyDependencies": {"p": ["urn:pulumi:dev::shop::t:m:T::b"]}}"#;
+        let it = Registration::from_json(text).unwrap();
+        assert!(!it.custom && it.protect == Some(true));
+        assert!(it.inputs.get("p").unwrap().is_secret());
+        assert!(matches!(&it.aliases[0], Alias::Urn(urn) if urn.name() == "b"));
+        assert!(
+            matches!(&it.aliases[1], Alias::Spec { name: Some(name), no_parent: true, .. } if name == "c")
+        );
+        assert_eq!(it.custom_timeouts.create, Some(3.0));
+        assert_eq!(it.replacement_trigger, Some(PropertyValue::Number(7.0)));
+        assert_eq!(it.property_dependencies.unwrap()["p"].len(), 1);
+    }
+
+    #[test]
+    fn a_member_that_does_not_exist_is_named() {
+        for result in [
+            Registration::from_json(br#"{"type": "t:m:T", "name": "a", "protct": true}"#).map(|_| ()),
+            Read::from_json(br#"{"type": "t:m:T", "name": "a", "id": "i", "protct": true}"#).map(|_| ()),
+            Invoke::from_json(br#"{"token": "t:m:f", "protct": true}"#).map(|_| ()),
+        ] {
+            let error = result.unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::InvalidInput);
+            assert!(error.message().contains("protct"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_was_registered_is_written_with_readable_secrets() {
+        let registered = Registered {
+            urn: Urn::parse("urn:pulumi:dev::shop::t:m:T::b").unwrap(),
+            id: "7".into(),
+            outputs: [("p", PropertyValue::secret("x".into()))].into_iter().collect(),
+            unknown: false,
+            failed: false,
+        };
+        let text = String::from_utf8(registered.to_json().unwrap()).unwrap();
+        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["id"], "7");
+        assert_eq!(read["outputs"]["p"]["value"], "x");
+    }
+}

@@ -1,0 +1,212 @@
+//! The resource monitor: what programs talk to. Transport-free: typed calls, or the protocol's messages as bytes.
+//!
+//! A program of our own process calls [`Monitor::register`] and its siblings, or hands the protocol's bytes to
+//! [`Monitor::call`]; other processes reach the same monitor through the gRPC transport in `grpc`.
+
+mod call;
+mod defaults;
+mod engine_service;
+mod features;
+mod grpc;
+mod in_flight;
+mod invoke;
+mod json;
+mod packages;
+mod parents;
+mod register;
+mod registration;
+mod status;
+mod wire;
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    diagnostic::{Diagnostic, Severity},
+    generator::{Generator, Unanswered},
+    program::RunInfo,
+    property::{PropertyMap, PropertyValue},
+    runtime::Runtime,
+    urn::Urn,
+};
+
+pub(crate) use engine_service::{diagnostic_of, require_version};
+pub use grpc::MonitorServer;
+pub(crate) use grpc::{Listening, MESSAGE_LIMIT};
+pub use registration::{Invoke, PackageChoice, Read, Registered, Registration};
+pub use status::WireStatus;
+
+use defaults::DefaultProviders;
+use in_flight::InFlight;
+use packages::Packages;
+use parents::Parents;
+
+/// What a program talks to while it runs. Cheap to clone; all clones are one monitor.
+#[derive(Clone)]
+pub struct Monitor(Arc<Shared>);
+
+struct Shared {
+    generator: Arc<Generator>,
+    run: Arc<RunInfo>,
+    defaults: DefaultProviders,
+    parents: Parents,
+    packages: Packages,
+    positions: wire::Positions,
+    in_flight: InFlight,
+    /// The root stack's URN, once it is registered.
+    root: Mutex<Option<Urn>>,
+    /// Set when our own API registered the root stack: its outputs are the exports.
+    own_root: OnceLock<Urn>,
+    /// Outputs that our own API has exported so far.
+    exports: Mutex<PropertyMap>,
+    /// The program has said that nothing more will come.
+    signalled: CancellationToken,
+    /// All steps are done, deletions included.
+    finished: CancellationToken,
+    /// Nothing is answered any more.
+    closed: CancellationToken,
+}
+
+impl Monitor {
+    /// Creates the monitor of one run.
+    #[must_use]
+    pub fn new(generator: Arc<Generator>, run: Arc<RunInfo>) -> Self {
+        let defaults = DefaultProviders::new(&run, generator.base());
+        Self(Arc::new(Shared {
+            generator,
+            run,
+            defaults,
+            parents: Parents::default(),
+            packages: Packages::default(),
+            positions: wire::Positions::default(),
+            in_flight: InFlight::default(),
+            root: Mutex::default(),
+            own_root: OnceLock::new(),
+            exports: Mutex::default(),
+            signalled: CancellationToken::new(),
+            finished: CancellationToken::new(),
+            closed: CancellationToken::new(),
+        }))
+    }
+
+    /// Returns what the program is told of its run.
+    #[must_use]
+    pub fn run_info(&self) -> &Arc<RunInfo> {
+        &self.0.run
+    }
+
+    /// Returns the URN of the root stack, once the program has registered it.
+    #[must_use]
+    pub fn root_stack(&self) -> Option<Urn> {
+        self.0.root.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the runtime that the run works with.
+    #[must_use]
+    pub fn runtime(&self) -> &Runtime {
+        self.0.generator.executor().runtime()
+    }
+
+    fn positions(&self) -> &wire::Positions {
+        &self.0.positions
+    }
+
+    fn announce(&self, settings: crate::provider::settings::ProviderSettings) -> String {
+        self.0.packages.register(settings, self.runtime().random.as_ref())
+    }
+
+    /// Says something to people.
+    pub fn log(&self, severity: Severity, message: impl Into<String>, urn: Option<Urn>) {
+        let mut diagnostic = Diagnostic::new(severity, message);
+        diagnostic.urn = urn;
+        self.log_diagnostic(diagnostic);
+    }
+
+    /// Says something to people, with all that a message can carry.
+    pub fn log_diagnostic(&self, diagnostic: Diagnostic) {
+        self.0.generator.executor().diagnose(diagnostic);
+    }
+
+    /// Sets one of the stack's outputs; they are recorded when the program has ended.
+    pub fn export(&self, name: &str, value: PropertyValue) {
+        self.0
+            .exports
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name, value);
+    }
+
+    /// Returns the root stack that our own API registered.
+    #[must_use]
+    pub(crate) fn own_root(&self) -> Option<Urn> {
+        self.0.own_root.get().cloned()
+    }
+
+    /// Returns what our own API has exported so far.
+    #[must_use]
+    pub(crate) fn exports(&self) -> PropertyMap {
+        self.0
+            .exports
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Says that the program will register nothing more, and waits until all steps are done.
+    ///
+    /// # Errors
+    /// `Unavailable` when the run ends otherwise; a second call is refused.
+    pub async fn signal_and_wait_for_shutdown(&self) -> Result<(), WireStatus> {
+        if self.0.signalled.is_cancelled() {
+            return Err(WireStatus::unknown("Already waiting for shutdown"));
+        }
+        self.0.signalled.cancel();
+        tokio::select! {
+            () = self.0.finished.cancelled() => Ok(()),
+            () = self.0.closed.cancelled() => Err(WireStatus::shut_down("waiting for shutdown")),
+        }
+    }
+
+    /// Resolves when the program has said that nothing more will come.
+    pub(crate) async fn signalled(&self) {
+        self.0.signalled.cancelled().await;
+    }
+
+    /// Resolves when no registration is being worked on.
+    pub(crate) async fn idle(&self) {
+        self.0.in_flight.idle().await;
+    }
+
+    /// Says that all steps are done, which answers [`Self::signal_and_wait_for_shutdown`].
+    pub(crate) fn finish(&self) {
+        self.0.finished.cancel();
+    }
+
+    /// Ends the monitor: what waits is told that it shut down, and nothing more is taken.
+    pub(crate) fn close(&self) {
+        self.0.closed.cancel();
+    }
+
+    /// Resolves when the user asks for the run's end; what is being worked on is still brought to its end.
+    pub async fn cancelled(&self) {
+        self.0.generator.executor().control().cancelled().await;
+    }
+
+    /// Resolves when the monitor has ended.
+    pub async fn closed(&self) {
+        self.0.closed.cancelled().await;
+    }
+
+    /// Tells whether the monitor has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.closed.is_cancelled()
+    }
+
+    /// A registration that is not answered waits here until the session is released.
+    async fn unanswered(&self, _reason: Unanswered) -> WireStatus {
+        self.0.closed.cancelled().await;
+        WireStatus::shut_down("waiting on step's done channel")
+    }
+}

@@ -1,0 +1,109 @@
+//! What children take over from their parents: options that they do not set themselves, and providers.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rustc_hash::FxHashMap;
+
+use crate::{monitor::Registration, urn::Urn};
+
+/// What each registered resource hands down.
+#[derive(Default)]
+pub(super) struct Parents(Mutex<Legacies>);
+
+#[derive(Default)]
+struct Legacies {
+    of: FxHashMap<Urn, Arc<Legacy>>,
+    /// The one that was recorded last: most resources hand down what the one before does, and share it.
+    last: Arc<Legacy>,
+}
+
+/// What one resource hands down.
+#[derive(Clone, Default, PartialEq)]
+struct Legacy {
+    protect: Option<bool>,
+    retain_on_delete: Option<bool>,
+    deleted_with: Option<Urn>,
+    provider: String,
+    providers: BTreeMap<String, String>,
+}
+
+impl Parents {
+    /// Completes a registration with what its parent hands down.
+    pub(super) fn complete(&self, registration: &mut Registration) {
+        let Some(parent) = &registration.parent else {
+            return;
+        };
+        let parents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(legacy) = parents.of.get(parent) else {
+            return;
+        };
+        registration.protect = registration.protect.or(legacy.protect);
+        registration.retain_on_delete = registration.retain_on_delete.or(legacy.retain_on_delete);
+        if registration.deleted_with.is_none() {
+            registration.deleted_with.clone_from(&legacy.deleted_with);
+        }
+        let package = registration.resource_type.package();
+        let provider = &mut registration.package.provider;
+        if registration.custom {
+            if provider.is_empty() && !registration.resource_type.is_provider() {
+                if let Some(inherited) = legacy.providers.get(package) {
+                    provider.clone_from(inherited);
+                } else if provider_package(&legacy.provider) == package {
+                    provider.clone_from(&legacy.provider);
+                }
+            }
+        } else {
+            if provider.is_empty() {
+                provider.clone_from(&legacy.provider);
+            }
+            for (package, inherited) in &legacy.providers {
+                registration
+                    .providers
+                    .entry(package.clone())
+                    .or_insert_with(|| inherited.clone());
+            }
+        }
+    }
+
+    /// Returns the provider that a component hands down for a package.
+    pub(super) fn provider_for(&self, parent: &Urn, package: &str) -> Option<String> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .of
+            .get(parent)?
+            .providers
+            .get(package)
+            .cloned()
+    }
+
+    /// Remembers what a resource hands down; nothing is kept for the many that hand down nothing.
+    pub(super) fn record(&self, urn: &Urn, registration: &Registration) {
+        let legacy = Legacy {
+            protect: registration.protect,
+            retain_on_delete: registration.retain_on_delete,
+            deleted_with: registration.deleted_with.clone(),
+            provider: registration.package.provider.clone(),
+            providers: registration.providers.clone(),
+        };
+        if legacy != Legacy::default() {
+            let mut legacies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if *legacies.last != legacy {
+                legacies.last = Arc::new(legacy);
+            }
+            let shared = Arc::clone(&legacies.last);
+            legacies.of.insert(urn.clone(), shared);
+        }
+    }
+}
+
+fn provider_package(reference: &str) -> &str {
+    reference
+        .split("::")
+        .nth(2)
+        .and_then(|qualified| qualified.rsplit(':').next())
+        .unwrap_or_default()
+}

@@ -1,0 +1,139 @@
+//! The shapes of our own API: what is registered, read and invoked, and what comes back.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    property::{PropertyMap, PropertyValue},
+    resource::{Alias, CustomTimeouts, HookBindings, PropertyDependencies, SourcePosition},
+    token::{ResourceId, TypeToken},
+    urn::Urn,
+};
+
+/// A resource to be registered, with every option that a program can give.
+#[derive(Clone, Debug, Default)]
+pub struct Registration {
+    /// The type.
+    pub resource_type: TypeToken,
+    /// The name.
+    pub name: String,
+    /// True for a resource that a provider manages, false for a component.
+    pub custom: bool,
+    /// The inputs.
+    pub inputs: PropertyMap,
+    /// The parent; `None` is the root stack, when there is one.
+    pub parent: Option<Urn>,
+    /// True for a resource that has no parent at all, not even the root stack.
+    pub no_parent: bool,
+    /// What it depends on as a whole.
+    pub dependencies: Vec<Urn>,
+    /// What each input depends on; `None` when nobody knows, and each depends on all of `dependencies`.
+    pub property_dependencies: Option<PropertyDependencies>,
+    /// Options that say which provider manages it.
+    pub package: PackageChoice,
+    /// A component's providers for its children, by package.
+    pub providers: BTreeMap<String, String>,
+    /// Whether deletion is refused.
+    pub protect: Option<bool>,
+    /// Whether a replacement deletes first.
+    pub delete_before_replace: Option<bool>,
+    /// Paths of inputs whose changes are ignored.
+    pub ignore_changes: Vec<String>,
+    /// Paths of inputs whose changes force a replacement.
+    pub replace_on_changes: Vec<String>,
+    /// Names of outputs to be treated as secret.
+    pub additional_secret_outputs: Vec<String>,
+    /// Former names.
+    pub aliases: Vec<Alias>,
+    /// The id to import; empty for none.
+    pub import_id: ResourceId,
+    /// Limits of the provider's calls.
+    pub custom_timeouts: CustomTimeouts,
+    /// Whether deletion leaves the real thing alone.
+    pub retain_on_delete: Option<bool>,
+    /// The resource whose deletion makes this one's unnecessary.
+    pub deleted_with: Option<Urn>,
+    /// Resources whose replacement replaces this one.
+    pub replace_with: Vec<Urn>,
+    /// Paths of properties whose diffs are not shown.
+    pub hide_diffs: Vec<String>,
+    /// A value whose change forces a replacement.
+    pub replacement_trigger: Option<PropertyValue>,
+    /// Hooks by moment.
+    pub resource_hooks: HookBindings,
+    /// Where the program registered it.
+    pub source_position: SourcePosition,
+    /// How the program got there.
+    pub stack_trace: Vec<SourcePosition>,
+}
+
+/// Which provider serves a request: an explicit one, or the default one of a package.
+#[derive(Clone, Debug, Default)]
+pub struct PackageChoice {
+    /// The provider, as `<urn>::<id>`; empty for the default one.
+    pub provider: String,
+    /// The version of the package that is wanted; empty for any.
+    pub version: String,
+    /// Where the plugin can be had; empty when nobody says.
+    pub download_url: String,
+    /// Hex checksums of the plugin by platform.
+    pub checksums: BTreeMap<String, String>,
+    /// The package, as RegisterPackage named it; empty for none.
+    pub package_ref: String,
+}
+
+/// What a registration or a read came to.
+#[derive(Clone, Debug)]
+pub struct Registered {
+    /// The resource.
+    pub urn: Urn,
+    /// The id; empty for components, and in previews while it is not known.
+    pub id: ResourceId,
+    /// The outputs; during previews possibly with unknowns.
+    pub outputs: PropertyMap,
+    /// True when the resource does not exist and was left out on purpose: all of its outputs are unknown.
+    pub unknown: bool,
+    /// True when it failed and the run goes on all the same.
+    pub failed: bool,
+}
+
+/// Something to be looked at without managing it.
+#[derive(Clone, Debug, Default)]
+pub struct Read {
+    /// The type.
+    pub resource_type: TypeToken,
+    /// The name.
+    pub name: String,
+    /// The id of what is to be read.
+    pub id: ResourceId,
+    /// The parent; `None` is the root stack, when there is one.
+    pub parent: Option<Urn>,
+    /// True for a resource that has no parent at all, not even the root stack.
+    pub no_parent: bool,
+    /// What is known of it already.
+    pub inputs: PropertyMap,
+    /// What it depends on.
+    pub dependencies: Vec<Urn>,
+    /// Options that say which provider reads it.
+    pub package: PackageChoice,
+    /// Names of outputs to be treated as secret.
+    pub additional_secret_outputs: Vec<String>,
+    /// Where the program asked for it.
+    pub source_position: SourcePosition,
+    /// How the program got there.
+    pub stack_trace: Vec<SourcePosition>,
+}
+
+/// A function to be called.
+#[derive(Clone, Debug, Default)]
+pub struct Invoke {
+    /// The function: `package:module:member`.
+    pub token: String,
+    /// The arguments.
+    pub arguments: PropertyMap,
+    /// Options that say which provider has it.
+    pub package: PackageChoice,
+    /// The component whose providers are used when none is given.
+    pub parent: Option<Urn>,
+    /// Resources that must exist before the call; while one does not, the result is unknown.
+    pub depends_on: Vec<Urn>,
+}

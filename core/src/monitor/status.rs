@@ -1,0 +1,72 @@
+//! How a monitor's call fails: a gRPC status without the transport.
+
+use std::fmt;
+
+use crate::{
+    error::{Error, ErrorKind},
+    provider::ProviderStatus,
+};
+
+/// A failed call's status; the codes are those of gRPC.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireStatus {
+    /// The gRPC code.
+    pub code: i32,
+    /// The text for people.
+    pub message: String,
+}
+
+impl WireStatus {
+    /// Creates a status.
+    pub fn new(code: ProviderStatus, message: impl Into<String>) -> Self {
+        Self {
+            code: code as i32,
+            message: message.into(),
+        }
+    }
+
+    /// Creates the status of a request that is wrong in itself.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ProviderStatus::InvalidArgument, message)
+    }
+
+    /// Creates the status that the reference engine gives most failures.
+    pub fn unknown(message: impl Into<String>) -> Self {
+        Self::new(ProviderStatus::Unknown, message)
+    }
+
+    /// Creates the status of a call that the monitor's end cut off.
+    #[must_use]
+    pub fn shut_down(doing: &str) -> Self {
+        Self::new(
+            ProviderStatus::Unavailable,
+            format!("resource monitor shut down while {doing}"),
+        )
+    }
+
+    /// Tells whether the call was cut off by the end of the run.
+    #[must_use]
+    pub fn is_shut_down(&self) -> bool {
+        self.code == ProviderStatus::Unavailable as i32
+    }
+}
+
+impl fmt::Display for WireStatus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for WireStatus {}
+
+impl From<WireStatus> for Error {
+    fn from(status: WireStatus) -> Self {
+        let kind = match ProviderStatus::from_code(status.code) {
+            ProviderStatus::InvalidArgument => ErrorKind::InvalidInput,
+            ProviderStatus::NotFound => ErrorKind::NotFound,
+            ProviderStatus::Unavailable => ErrorKind::Cancelled,
+            _ => ErrorKind::Failed,
+        };
+        Self::new(kind, status.message)
+    }
+}

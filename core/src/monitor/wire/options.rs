@@ -1,0 +1,175 @@
+//! Parts that several requests share: URNs, aliases, durations, checksums, values.
+
+use std::collections::BTreeMap;
+
+use prost_types::Struct;
+use stackwright_proto::pulumirpc::{Alias as WireAlias, alias};
+
+use crate::{
+    monitor::{PackageChoice, WireStatus},
+    property::{
+        PropertyMap,
+        wire::{DecodeOptions, EncodeOptions, from_struct, to_struct},
+    },
+    resource::Alias,
+    urn::Urn,
+};
+
+type Result<T> = std::result::Result<T, WireStatus>;
+
+/// Reads an optional URN; an empty text is none.
+pub(super) fn optional_urn(text: &str, what: &str) -> Result<Option<Urn>> {
+    if text.is_empty() {
+        Ok(None)
+    } else {
+        urn(text, what).map(Some)
+    }
+}
+
+/// Reads a URN.
+pub(super) fn urn(text: &str, what: &str) -> Result<Urn> {
+    Urn::parse(text).map_err(|error| WireStatus::invalid(format!("invalid {what} URN: {error}")))
+}
+
+/// Reads a list of URNs.
+pub(super) fn urns(texts: &[String], what: &str) -> Result<Vec<Urn>> {
+    texts.iter().map(|text| urn(text, what)).collect()
+}
+
+/// Reads both lists of aliases. Older Node programs write their aliases in another way: there "no parent" is what
+/// they do not say, and what they say they do not mean.
+pub(super) fn aliases(urns_given: &[String], specs: Vec<WireAlias>, old_node: bool) -> Result<Vec<Alias>> {
+    let mut aliases = Vec::with_capacity(urns_given.len() + specs.len());
+    for text in urns_given {
+        aliases.push(Alias::Urn(urn(text, "alias")?));
+    }
+    for wire in specs {
+        match wire.alias {
+            Some(alias::Alias::Urn(text)) => aliases.push(Alias::Urn(urn(&text, "alias")?)),
+            Some(alias::Alias::Spec(spec)) => aliases.push(spec_alias(spec, old_node)?),
+            None => {}
+        }
+    }
+    Ok(aliases)
+}
+
+fn spec_alias(spec: alias::Spec, old_node: bool) -> Result<Alias> {
+    let (mut parent, mut no_parent) = (None, false);
+    match spec.parent {
+        Some(alias::spec::Parent::ParentUrn(text)) => parent = optional_urn(&text, "parent alias")?,
+        Some(alias::spec::Parent::NoParent(value)) => no_parent = value,
+        None => {}
+    }
+    if old_node && parent.is_none() {
+        no_parent = !no_parent;
+    }
+    let text = |text: String| Some(text).filter(|text| !text.is_empty());
+    Ok(Alias::Spec {
+        name: text(spec.name),
+        resource_type: text(spec.r#type),
+        stack: text(spec.stack),
+        project: text(spec.project),
+        parent,
+        no_parent,
+    })
+}
+
+/// Reads a duration such as `1h5m30s` or `1.5s` into seconds; an empty text is none.
+pub(super) fn seconds(text: &str) -> Result<Option<f64>> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let bad = || WireStatus::unknown(format!("unable to parse customTimeout Value {text}"));
+    let mut total = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let number_end = rest
+            .find(|letter: char| !(letter.is_ascii_digit() || letter == '.'))
+            .ok_or_else(bad)?;
+        let number: f64 = rest[..number_end].parse().map_err(|_| bad())?;
+        rest = &rest[number_end..];
+        let unit_end = rest
+            .find(|letter: char| letter.is_ascii_digit() || letter == '.')
+            .unwrap_or(rest.len());
+        let unit = match &rest[..unit_end] {
+            "ns" => 1e-9,
+            "us" | "µs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(bad()),
+        };
+        total += number * unit;
+        rest = &rest[unit_end..];
+    }
+    Ok(Some(total))
+}
+
+/// Gathers what a request says of its provider.
+pub(super) fn package(
+    provider: String,
+    version: String,
+    download_url: String,
+    checksums: BTreeMap<String, Vec<u8>>,
+    package_ref: String,
+) -> PackageChoice {
+    let hex = |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let checksums = checksums
+        .into_iter()
+        .map(|(platform, sum)| (platform, hex(sum)))
+        .collect();
+    PackageChoice {
+        provider,
+        version,
+        download_url,
+        checksums,
+        package_ref,
+    }
+}
+
+/// Reads values, which may be missing.
+pub(super) fn values(message: Option<Struct>, options: &DecodeOptions) -> Result<PropertyMap> {
+    let Some(message) = message else {
+        return Ok(PropertyMap::new());
+    };
+    from_struct(message, options).map_err(|error| WireStatus::invalid(error.message().to_owned()))
+}
+
+/// Reads values whose output values are of no further use: they become what they stand for.
+pub(super) fn collapsed(message: Option<Struct>, label: &'static str) -> Result<PropertyMap> {
+    values(
+        message,
+        &DecodeOptions {
+            keep_outputs: false,
+            ..DecodeOptions::all(label)
+        },
+    )
+}
+
+/// Writes values for a program that takes what it says it takes.
+pub(super) fn answer(values: &PropertyMap, secrets: bool, resources: bool, bytes: bool) -> Result<Struct> {
+    let options = EncodeOptions {
+        keep_secrets: secrets,
+        keep_resources: resources,
+        keep_outputs: false,
+        keep_bytes: bytes,
+        ..EncodeOptions::all("outputs")
+    };
+    to_struct(values, &options).map_err(|error| WireStatus::unknown(error.message().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_in_all_units() {
+        assert_eq!(seconds("").unwrap(), None);
+        assert_eq!(seconds("5m").unwrap(), Some(300.0));
+        assert_eq!(seconds("1h5m30.5s").unwrap(), Some(3930.5));
+        assert_eq!(seconds("250ms").unwrap(), Some(0.25));
+        assert!(seconds("5 minutes").is_err());
+        assert!(seconds("12").is_err());
+    }
+}

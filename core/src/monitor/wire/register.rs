@@ -1,0 +1,290 @@
+//! RegisterResource and RegisterResourceOutputs.
+
+use std::{collections::BTreeMap, future::Future};
+
+use smol_str::SmolStr;
+use stackwright_proto::pulumirpc::{
+    RegisterResourceOutputsRequest, RegisterResourceRequest, RegisterResourceResponse, Result as WireResult,
+    register_resource_request::{CustomTimeouts as WireTimeouts, ResourceHooksBinding},
+};
+
+use super::options;
+use crate::{
+    monitor::{Monitor, Registered, Registration, WireStatus},
+    property::{
+        PropertyMap, PropertyValue,
+        wire::{DecodeOptions, from_value},
+    },
+    provider::ProviderStatus,
+    resource::{CustomTimeouts, HookBindings, PropertyDependencies},
+    urn::Urn,
+};
+
+type Result<T> = std::result::Result<T, WireStatus>;
+
+impl Monitor {
+    /// Takes up a RegisterResource request; its URN is claimed when this is called.
+    pub(in crate::monitor) fn register_resource(
+        &self,
+        request: RegisterResourceRequest,
+        from_node: bool,
+    ) -> impl Future<Output = Result<RegisterResourceResponse>> + Send + use<> {
+        let accepts = Accepts {
+            secrets: request.accept_secrets,
+            resources: request.accept_resources,
+            bytes: request.accepts_byte_string,
+            partial_values: request.supports_partial_values,
+            results: request.supports_result_reporting,
+        };
+        let registering = self
+            .registration(request, from_node)
+            .map(|registration| self.register(registration));
+        async move { accepts.response(registering?.await?) }
+    }
+
+    fn registration(&self, request: RegisterResourceRequest, from_node: bool) -> Result<Registration> {
+        refuse_what_is_missing(&request)?;
+        let root = self.run_info().root_directory.as_deref();
+        let decoded = options::values(
+            request.object,
+            &DecodeOptions {
+                upgrade_to_outputs: false,
+                ..DecodeOptions::all("inputs")
+            },
+        )?;
+        let dependencies = options::urns(&request.dependencies, "dependency")?;
+        let property_dependencies = property_dependencies(&request.property_dependencies, &decoded)?;
+        let inputs = collapse(decoded);
+        let aliases = options::aliases(
+            &request.alias_ur_ns,
+            request.aliases,
+            from_node && !request.alias_specs,
+        )?;
+        let replacement_trigger = match request.replacement_trigger {
+            Some(value) => from_value(value, &DecodeOptions::all("replacementTrigger"))
+                .map_err(|error| WireStatus::invalid(error.message().to_owned()))?,
+            None => None,
+        };
+        let delete_before_replace = request.delete_before_replace_defined || request.delete_before_replace;
+        Ok(Registration {
+            resource_type: request.r#type.into(),
+            name: request.name,
+            custom: request.custom,
+            inputs,
+            parent: options::optional_urn(&request.parent, "parent")?,
+            // A program of the protocol says its parents itself.
+            no_parent: request.parent.is_empty(),
+            dependencies,
+            property_dependencies,
+            package: options::package(
+                request.provider,
+                request.version,
+                request.plugin_download_url,
+                request.plugin_checksums,
+                request.package_ref,
+            ),
+            providers: request.providers,
+            protect: request.protect,
+            delete_before_replace: delete_before_replace.then_some(request.delete_before_replace),
+            ignore_changes: request.ignore_changes,
+            replace_on_changes: request.replace_on_changes,
+            additional_secret_outputs: request.additional_secret_outputs,
+            aliases,
+            import_id: request.import_id.into(),
+            custom_timeouts: timeouts(request.custom_timeouts)?,
+            retain_on_delete: request.retain_on_delete,
+            deleted_with: options::optional_urn(&request.deleted_with, "DeletedWith")?,
+            replace_with: options::urns(&request.replace_with, "ReplaceWith")?,
+            hide_diffs: request.hide_diffs,
+            replacement_trigger,
+            resource_hooks: request.hooks.map(hooks).unwrap_or_default(),
+            source_position: self.positions().position(root, request.source_position),
+            stack_trace: self.positions().trace(root, request.stack_trace),
+        })
+    }
+
+    /// Takes up a RegisterResourceOutputs request.
+    pub(in crate::monitor) async fn register_resource_outputs(
+        &self,
+        request: RegisterResourceOutputsRequest,
+    ) -> Result<()> {
+        let urn = options::urn(&request.urn, "resource")?;
+        let outputs = options::collapsed(request.outputs, "outputs")?;
+        let outputs = self.hashed(outputs).await?;
+        self.register_outputs(&urn, outputs).await
+    }
+}
+
+/// Refuses requests for what this monitor does not advertise, instead of dropping part of what they ask for.
+fn refuse_what_is_missing(request: &RegisterResourceRequest) -> Result<()> {
+    let refuse = |what: &str| {
+        Err(WireStatus::new(
+            ProviderStatus::Unimplemented,
+            format!(
+                "{what} of resource '{}' are not supported by this engine",
+                request.name
+            ),
+        ))
+    };
+    if !request.state_migrations.is_empty() {
+        return Err(WireStatus::new(
+            ProviderStatus::FailedPrecondition,
+            "state migrations are not supported by this deployment",
+        ));
+    }
+    if !request.env_var_mappings.is_empty() && !request.r#type.starts_with("pulumi:providers:") {
+        return Err(WireStatus::invalid(
+            "envVarMappings can only be used with provider resources",
+        ));
+    }
+    if request.remote {
+        return refuse("remote components such as that");
+    }
+    if !request.transforms.is_empty() {
+        return refuse("transforms");
+    }
+    Ok(())
+}
+
+/// Returns what each input depends on; `None` when the program does not say.
+fn property_dependencies(
+    wire: &BTreeMap<String, stackwright_proto::pulumirpc::register_resource_request::PropertyDependencies>,
+    inputs: &PropertyMap,
+) -> Result<Option<PropertyDependencies>> {
+    let mut known = PropertyDependencies::new();
+    for (key, dependencies) in wire {
+        let urns = dependencies.urns.iter().map(|text| {
+            Urn::parse(text).map_err(|error| {
+                WireStatus::invalid(format!("invalid dependency on property {key} URN: {error}"))
+            })
+        });
+        known.insert(SmolStr::from(key), urns.collect::<Result<Vec<_>>>()?);
+    }
+    let mut embedded = false;
+    for (key, value) in inputs.iter() {
+        value.any(&mut |value| {
+            if let PropertyValue::Output(output) = value {
+                let entry = known.entry(key.clone()).or_default();
+                for dependency in &output.dependencies {
+                    embedded = true;
+                    if !entry.contains(dependency) {
+                        entry.push(dependency.clone());
+                    }
+                }
+            }
+            false
+        });
+    }
+    Ok(if wire.is_empty() && !embedded {
+        None
+    } else {
+        Some(known)
+    })
+}
+
+/// Turns output values into what they stand for: a resource that a provider manages has no use for them.
+fn collapse(map: PropertyMap) -> PropertyMap {
+    if !map
+        .values()
+        .any(|value| value.any(&mut |value| matches!(value, PropertyValue::Output(_))))
+    {
+        return map;
+    }
+    map.into_iter()
+        .map(|(key, value)| (key, collapse_value(value)))
+        .collect()
+}
+
+fn collapse_value(value: PropertyValue) -> PropertyValue {
+    match value {
+        PropertyValue::Output(output) => {
+            let element = output
+                .element
+                .clone()
+                .map_or(PropertyValue::unknown(), collapse_value);
+            if output.secret {
+                PropertyValue::secret(element)
+            } else {
+                element
+            }
+        }
+        PropertyValue::Array(values) => {
+            PropertyValue::array(values.iter().cloned().map(collapse_value).collect())
+        }
+        PropertyValue::Object(map) => PropertyValue::Object(collapse(map)),
+        PropertyValue::Secret(secret) => PropertyValue::secret(collapse_value(secret.element.clone())),
+        other => other,
+    }
+}
+
+fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
+    let Some(wire) = wire else {
+        return Ok(CustomTimeouts::default());
+    };
+    Ok(CustomTimeouts {
+        create: options::seconds(&wire.create)?,
+        update: options::seconds(&wire.update)?,
+        delete: options::seconds(&wire.delete)?,
+        read: None,
+    })
+}
+
+fn hooks(wire: ResourceHooksBinding) -> HookBindings {
+    [
+        ("BeforeCreate", wire.before_create),
+        ("AfterCreate", wire.after_create),
+        ("BeforeUpdate", wire.before_update),
+        ("AfterUpdate", wire.after_update),
+        ("BeforeDelete", wire.before_delete),
+        ("AfterDelete", wire.after_delete),
+        ("OnError", wire.on_error),
+    ]
+    .into_iter()
+    .filter(|(_, names)| !names.is_empty())
+    .map(|(moment, names)| (moment.to_owned(), names))
+    .collect()
+}
+
+/// What the program takes in an answer.
+struct Accepts {
+    secrets: bool,
+    resources: bool,
+    bytes: bool,
+    partial_values: bool,
+    results: bool,
+}
+
+impl Accepts {
+    fn response(&self, registered: Registered) -> Result<RegisterResourceResponse> {
+        if registered.failed && !self.results {
+            return Err(WireStatus::new(
+                ProviderStatus::Internal,
+                "resource registration failed",
+            ));
+        }
+        let mut outputs = registered.outputs;
+        if !self.partial_values {
+            outputs = outputs
+                .into_iter()
+                .filter(|(_, value)| !value.contains_unknowns())
+                .collect();
+        }
+        Ok(RegisterResourceResponse {
+            urn: registered.urn.to_string(),
+            id: registered.id.as_str().to_owned(),
+            object: Some(options::answer(
+                &outputs,
+                self.secrets,
+                self.resources,
+                self.bytes,
+            )?),
+            result: if registered.failed {
+                WireResult::Fail.into()
+            } else {
+                WireResult::Success.into()
+            },
+            unknown: registered.unknown,
+            ..RegisterResourceResponse::default()
+        })
+    }
+}
