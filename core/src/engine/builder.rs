@@ -1,0 +1,151 @@
+//! Building an engine from its components.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    engine::{Engine, EngineParts, service::EngineService},
+    error::{Error, Result},
+    plugin::PluginSettings,
+    provider::{
+        LoaderParts, PoolSettings, Provider, ProviderLoader, ProviderPool, Resolver, builtin::StackReader,
+        grpc::GrpcOptions,
+    },
+    runtime::Runtime,
+    secrets::SecretsProvider,
+    store::{HostFacts, Store},
+};
+
+/// Takes the components of an engine.
+pub struct EngineBuilder {
+    runtime: Runtime,
+    store: Option<Arc<dyn Store>>,
+    secrets: Option<Arc<dyn SecretsProvider>>,
+    providers: BTreeMap<String, Arc<dyn Provider>>,
+    resolver: Option<Arc<dyn Resolver>>,
+    plugins: PluginSettings,
+    pool: PoolSettings,
+    calls: GrpcOptions,
+    host: Option<HostFacts>,
+    stacks: Option<Arc<dyn StackReader>>,
+}
+
+impl EngineBuilder {
+    pub(super) fn new(handle: tokio::runtime::Handle) -> Self {
+        Self {
+            runtime: Runtime::system(handle),
+            store: None,
+            secrets: None,
+            providers: BTreeMap::new(),
+            resolver: None,
+            plugins: PluginSettings::default(),
+            pool: PoolSettings::default(),
+            calls: GrpcOptions::default(),
+            host: None,
+            stacks: None,
+        }
+    }
+
+    /// Replaces the sources of time, randomness and tasks.
+    #[must_use]
+    pub fn runtime(mut self, runtime: Runtime) -> Self {
+        self.runtime = runtime;
+        self
+    }
+
+    /// Sets where states live.
+    #[must_use]
+    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Sets what encrypts secret values.
+    #[must_use]
+    pub fn secrets(mut self, secrets: Arc<dyn SecretsProvider>) -> Self {
+        self.secrets = Some(secrets);
+        self
+    }
+
+    /// Adds code of the host as the provider of a package; it serves every provider instance of that package.
+    #[must_use]
+    pub fn provider(mut self, package: impl Into<String>, provider: Arc<dyn Provider>) -> Self {
+        self.providers.insert(package.into(), provider);
+        self
+    }
+
+    /// Sets who is asked first, for every provider instance, what serves it.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.resolver = Some(resolver);
+        self
+    }
+
+    /// Sets where plugins are looked for and how their processes are run. Without it none is found.
+    #[must_use]
+    pub fn plugins(mut self, plugins: PluginSettings) -> Self {
+        self.plugins = plugins;
+        self
+    }
+
+    /// Sets how many plugin processes are kept warm between operations, and how long.
+    #[must_use]
+    pub fn pool(mut self, pool: PoolSettings) -> Self {
+        self.pool = pool;
+        self
+    }
+
+    /// Sets how calls of plugins differ from the usual.
+    #[must_use]
+    pub fn calls(mut self, calls: GrpcOptions) -> Self {
+        self.calls = calls;
+        self
+    }
+
+    /// Sets who the locks of this process say that they belong to; without it, the operating system is asked.
+    #[must_use]
+    pub fn host_facts(mut self, host: HostFacts) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// Sets who reads other stacks for stack references; without it they are read from the engine's own store.
+    #[must_use]
+    pub fn stacks(mut self, stacks: Arc<dyn StackReader>) -> Self {
+        self.stacks = Some(stacks);
+        self
+    }
+
+    /// Builds the engine.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when there is no store, or nothing to encrypt secrets with.
+    pub fn build(self) -> Result<Engine> {
+        let store = self
+            .store
+            .ok_or_else(|| Error::invalid("an engine needs a store"))?;
+        let secrets = self
+            .secrets
+            .ok_or_else(|| Error::invalid("an engine needs a secrets provider"))?;
+        let pool = ProviderPool::new(self.pool, self.runtime.clone());
+        let service = Arc::new(EngineService::new(self.runtime.clone()));
+        let loader = ProviderLoader::new(LoaderParts {
+            runtime: self.runtime.clone(),
+            in_process: self.providers,
+            resolver: self.resolver,
+            plugins: self.plugins,
+            pool: pool.clone(),
+            engine: Arc::clone(&service) as _,
+            options: self.calls,
+        });
+        Ok(Engine(Arc::new(EngineParts {
+            runtime: self.runtime,
+            store,
+            secrets,
+            host: self.host.unwrap_or_else(HostFacts::system),
+            loader,
+            pool,
+            service,
+            stacks: self.stacks,
+        })))
+    }
+}

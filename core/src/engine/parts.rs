@@ -1,0 +1,24 @@
+//! What the operations of one engine share.
+
+use std::sync::Arc;
+
+use crate::{
+    engine::service::EngineService,
+    provider::{ProviderLoader, ProviderPool, builtin::StackReader},
+    runtime::Runtime,
+    secrets::SecretsProvider,
+    store::{HostFacts, Store},
+};
+
+/// What the operations of one engine share.
+pub(crate) struct EngineParts {
+    pub(crate) runtime: Runtime,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) secrets: Arc<dyn SecretsProvider>,
+    pub(crate) host: HostFacts,
+    pub(crate) loader: ProviderLoader,
+    pub(crate) pool: ProviderPool,
+    pub(crate) service: Arc<EngineService>,
+    /// Reads other stacks; `None` reads those of the engine's own store.
+    pub(crate) stacks: Option<Arc<dyn StackReader>>,
+}

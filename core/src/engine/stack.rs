@@ -1,0 +1,261 @@
+//! A stack: a named state, the program that says what it is to be, and the operations on it.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+};
+
+use tokio::sync::watch;
+
+use crate::{
+    engine::EngineParts,
+    error::{Error, ErrorKind, Result},
+    event::EventSink,
+    executor::Control,
+    operation::{Frame, Operation, OperationKind, OperationOptions, Session, SessionLease, StackContext},
+    program::Program,
+    project::Config,
+    property::PropertyMap,
+    state::{Snapshot, journal::JournalReceiver},
+    store::{StackName, StackStorage},
+    urn::Urn,
+};
+
+/// What the host says about a stack when it opens it.
+#[derive(Clone)]
+pub struct StackSettings {
+    /// Says what the stack is to be; needed for previews and updates.
+    pub program: Option<Arc<dyn Program>>,
+    /// The configuration.
+    pub config: Config,
+    /// The folder of the project, from which assets and source positions are told.
+    pub root_directory: Option<PathBuf>,
+    /// Receives every journal entry before the engine goes on; may refuse, which ends the operation.
+    pub journal: Option<Arc<dyn JournalReceiver>>,
+    /// Whether the stack is created when it does not exist.
+    pub create: bool,
+}
+
+impl Default for StackSettings {
+    fn default() -> Self {
+        Self {
+            program: None,
+            config: Config::default(),
+            root_directory: None,
+            journal: None,
+            create: true,
+        }
+    }
+}
+
+/// A stack. Cheap to clone; all clones are one stack with one program and one configuration.
+#[derive(Clone)]
+pub struct Stack {
+    context: Arc<StackContext>,
+    program: Option<Arc<dyn Program>>,
+}
+
+impl Stack {
+    pub(super) async fn open(
+        engine: Arc<EngineParts>,
+        name: StackName,
+        settings: StackSettings,
+    ) -> Result<Self> {
+        let storage = StackStorage::new(
+            Arc::clone(&engine.store),
+            name.clone(),
+            engine.host.clone(),
+            engine.runtime.clone(),
+        );
+        if !storage.exists().await? {
+            if !settings.create {
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    format!("no stack named '{name}' found"),
+                ));
+            }
+            match storage.create().await {
+                // Somebody else has created it since the look: both wanted it to be there.
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                created => created?,
+            }
+        }
+        let context = StackContext {
+            engine,
+            storage,
+            organization: "organization".to_owned(),
+            project: name.project().to_owned(),
+            stack: name.stack().to_owned(),
+            root_directory: settings.root_directory,
+            config: settings.config,
+            journal: settings.journal,
+        };
+        Ok(Self {
+            context: Arc::new(context),
+            program: settings.program,
+        })
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn name(&self) -> &StackName {
+        self.context.storage.name()
+    }
+
+    /// Says what an update would do.
+    #[must_use]
+    pub fn preview(&self, options: OperationOptions) -> Operation {
+        self.start(OperationKind::Update, options.preview(), None)
+    }
+
+    /// Brings the stack to what its program says.
+    #[must_use]
+    pub fn update(&self, options: OperationOptions) -> Operation {
+        self.start(OperationKind::Update, options, None)
+    }
+
+    /// Reads every resource and records what is there.
+    #[must_use]
+    pub fn refresh(&self, options: OperationOptions) -> Operation {
+        self.start(OperationKind::Refresh, options, None)
+    }
+
+    /// Deletes every resource.
+    #[must_use]
+    pub fn destroy(&self, options: OperationOptions) -> Operation {
+        self.start(OperationKind::Destroy, options, None)
+    }
+
+    /// Starts an operation, with another program than the stack's own if one is given.
+    #[must_use]
+    pub fn start(
+        &self,
+        kind: OperationKind,
+        options: OperationOptions,
+        program: Option<Arc<dyn Program>>,
+    ) -> Operation {
+        let runtime = &self.context.engine.runtime;
+        let events = EventSink::new(Arc::clone(&runtime.clock));
+        let first = Arc::new(Mutex::new(Some(events.subscribe())));
+        let control = Control::default();
+        let (sender, result) = watch::channel(None);
+        let session = Session::default();
+        let frame = Frame {
+            stack: Arc::clone(&self.context),
+            kind,
+            options,
+            program: program.or_else(|| self.program.clone()),
+            events: events.clone(),
+            control: control.clone(),
+            session: session.clone(),
+        };
+        let spawner = runtime.spawner.clone();
+        let (failed, events_left, control_left, session_left) = (
+            Arc::clone(&self.context),
+            events.clone(),
+            control.clone(),
+            session.clone(),
+        );
+        drop(runtime.spawner.spawn(async move {
+            let work = spawner.spawn(frame.run());
+            let ended = match work.await {
+                Ok(result) => result,
+                Err(error) => {
+                    events_left.end();
+                    session_left.finish(false, &failed.engine.runtime).await;
+                    failed.died(error, &control_left)
+                }
+            };
+            sender.send_replace(Some(Arc::new(ended)));
+        }));
+        Operation {
+            events,
+            first,
+            control,
+            result,
+            session: SessionLease::new(session),
+        }
+    }
+
+    /// Returns the state as the last operation left it; a crash's journal is taken into account.
+    ///
+    /// # Errors
+    /// Whatever loading fails with.
+    pub async fn snapshot(&self) -> Result<Snapshot> {
+        Ok(self
+            .context
+            .storage
+            .load(&*self.context.engine.secrets)
+            .await?
+            .snapshot)
+    }
+
+    /// Returns the stack's outputs.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub async fn outputs(&self) -> Result<PropertyMap> {
+        let snapshot = self.snapshot().await?;
+        let root = Urn::root_stack(&self.context.stack, &self.context.project);
+        let record = snapshot
+            .resources
+            .iter()
+            .find(|state| state.urn == root && !state.delete);
+        Ok(record.map(|state| state.outputs.clone()).unwrap_or_default())
+    }
+
+    /// Returns the state as a deployment document; secrets stay encrypted unless they are to be shown.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub async fn export(&self, show_secrets: bool) -> Result<Vec<u8>> {
+        self.context
+            .storage
+            .export(&*self.context.engine.secrets, show_secrets)
+            .await
+    }
+
+    /// Replaces the state by a deployment document.
+    ///
+    /// # Errors
+    /// [`ErrorKind::State`] for a document that is none or whose state is not valid, [`ErrorKind::Conflict`] while an
+    /// operation runs; the state is as it was then.
+    pub async fn import(&self, document: &[u8]) -> Result<()> {
+        self.context
+            .storage
+            .import(&*self.context.engine.secrets, document)
+            .await
+    }
+
+    /// Returns the history's entries, newest first, as their JSON documents.
+    ///
+    /// # Errors
+    /// Whatever the store fails with.
+    pub async fn history(&self) -> Result<Vec<serde_json::Value>> {
+        let entries = self.context.storage.history().await?;
+        entries
+            .iter()
+            .map(|entry| {
+                serde_json::to_value(entry)
+                    .map_err(|error| Error::internal(format!("a history record is no JSON: {error}")))
+            })
+            .collect()
+    }
+
+    /// Removes the stack and its history. One that still has resources is only removed by force.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when it has resources or an operation runs.
+    pub async fn remove(&self, force: bool) -> Result<()> {
+        self.context.storage.remove(force).await
+    }
+
+    /// Removes every lock of the stack, whoever holds it: for locks that dead machines left behind. Returns how many
+    /// there were.
+    ///
+    /// # Errors
+    /// Whatever the store fails with.
+    pub async fn break_locks(&self) -> Result<usize> {
+        self.context.storage.break_locks().await
+    }
+}

@@ -1,0 +1,64 @@
+//! The handle of a running operation.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::{
+    event::{EventSink, EventStream},
+    executor::Control,
+    operation::{OperationResult, SessionLease},
+};
+
+/// A running operation. Dropping the handle does not end it; cloning shares it.
+///
+/// Its session (the monitor, the loaded providers) ends with it, unless the options hold it: then it ends when it is
+/// released, or when the last handle is dropped.
+#[derive(Clone)]
+pub struct Operation {
+    pub(crate) events: EventSink,
+    pub(crate) first: Arc<Mutex<Option<EventStream>>>,
+    pub(crate) control: Control,
+    pub(crate) result: watch::Receiver<Option<Arc<OperationResult>>>,
+    pub(crate) session: Arc<SessionLease>,
+}
+
+impl Operation {
+    /// Returns the events: all of them for the first caller, those that are still to come for others.
+    #[must_use]
+    pub fn events(&self) -> EventStream {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.unwrap_or_else(|| self.events.subscribe())
+    }
+
+    /// Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up.
+    pub fn cancel(&self) {
+        self.control.cancel();
+    }
+
+    /// Waits for the end. Any number of callers may wait.
+    pub async fn wait(&self) -> Arc<OperationResult> {
+        let mut result = self.result.clone();
+        loop {
+            if let Some(result) = result.borrow_and_update().clone() {
+                return result;
+            }
+            if result.changed().await.is_err() {
+                // The task that runs the operation always leaves a result, even when it panics.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Ends the session and waits until nothing of it is left: what was unanswered is told that the monitor shut down,
+    /// and the providers are let go. Before the result it waits for that, too. Any number of calls is one.
+    pub async fn release(&self) {
+        self.session.0.release().await;
+    }
+
+    /// Tells whether it has ended, without waiting.
+    #[must_use]
+    pub fn result(&self) -> Option<Arc<OperationResult>> {
+        self.result.borrow().clone()
+    }
+}

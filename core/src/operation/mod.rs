@@ -1,0 +1,39 @@
+//! Operations: one file for each verb of the user, over one frame that opens, journals and closes a stack.
+
+mod frame;
+mod handle;
+mod options;
+mod providers;
+mod refresh;
+mod result;
+mod session;
+mod update;
+
+pub(crate) use frame::{Frame, StackContext};
+pub use handle::Operation;
+pub use options::OperationOptions;
+pub use result::OperationResult;
+pub(crate) use session::{Session, SessionLease};
+
+/// What the user asks for; the names are those of histories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OperationKind {
+    /// Bring the stack to what its program says.
+    Update,
+    /// Read every resource and record what is there.
+    Refresh,
+    /// Delete every resource.
+    Destroy,
+}
+
+impl OperationKind {
+    /// Returns the name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Update => "update",
+            Self::Refresh => "refresh",
+            Self::Destroy => "destroy",
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Options of operations; names and meanings are those of the embedding contract.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// What a user can say about one operation. Unset options are the reference engine's defaults.
+///
+/// All names of the embedding contract are known. An option that would change what the operation does, and that this
+/// engine has not learned yet, is refused when the operation starts: see [`Self::unsupported`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct OperationOptions {
+    /// Only say what would be done: nothing is created, changed, deleted or written.
+    pub dry_run: bool,
+    /// How many steps may work at a time; 0 is the default of 16, `i32::MAX` no limit.
+    pub parallel: i32,
+    /// Diffs of different resources are asked for at the same time, which they always are.
+    pub parallel_diff: bool,
+    /// Read every resource before an update or a destroy.
+    pub refresh: bool,
+    /// Run the program during a refresh. Not supported yet.
+    pub refresh_program: bool,
+    /// Run the program before a destroy. Not supported yet.
+    pub destroy_program: bool,
+    /// URNs of the only resources to be worked on. Not supported yet.
+    pub targets: Vec<String>,
+    /// What depends on targets is a target, too. It says nothing without targets.
+    pub target_dependents: bool,
+    /// URNs of resources to be left alone. Not supported yet.
+    pub excludes: Vec<String>,
+    /// What depends on excluded resources is excluded, too. It says nothing without excludes.
+    pub exclude_dependents: bool,
+    /// A failed step stops only what depends on it.
+    pub continue_on_error: bool,
+    /// Delete and replace protected resources too.
+    pub ignore_protect: bool,
+    /// URNs of resources to be replaced whatever has changed.
+    pub replace_targets: Vec<String>,
+    /// A plan that the update must keep to. Not supported yet.
+    pub plan: Option<Value>,
+    /// Write down what a preview finds as a plan. Not supported yet.
+    pub generate_plan: bool,
+    /// Lets the reference engine do what it calls experimental; nothing here hides behind it.
+    pub experimental: bool,
+    /// Refuse what a lenient run would pass over. Not supported yet.
+    pub strict: bool,
+    /// Compare inputs before asking providers.
+    pub use_legacy_diff: bool,
+    /// A refresh reports what its outputs say, without asking providers for a diff.
+    pub use_legacy_refresh_diff: bool,
+    /// Programs are not told that the monitor understands resource references.
+    pub disable_resource_references: bool,
+    /// Programs are not told that the monitor understands output values.
+    pub disable_output_values: bool,
+    /// Previews show inputs as outputs, and never reach Create and Update of a package's provider.
+    pub disable_provider_preview: bool,
+    /// Install no plugins beforehand, which this engine never does.
+    pub skip_plugin_pre_install: bool,
+    /// Show secret values in events.
+    pub show_secrets: bool,
+    /// Policy packs that an organization demands. Not supported yet.
+    pub required_policies: Vec<Value>,
+    /// Policy packs of the user. Not supported yet.
+    pub local_policy_packs: Vec<Value>,
+    /// Pieces of program beside the program. Not supported yet.
+    pub snippets: Vec<Value>,
+    /// The only snippets to be worked on. Not supported yet.
+    pub target_snippets: Vec<Value>,
+    /// Keep the session after the result: unanswered registrations stay unanswered and providers alive until
+    /// [`crate::operation::Operation::release`], or until the last handle of the operation is dropped.
+    pub hold_session: bool,
+    /// A note for the history.
+    pub message: String,
+}
+
+/// How many steps work at a time when nobody says.
+const DEFAULT_PARALLEL: usize = 16;
+
+impl OperationOptions {
+    /// Reads options from their JSON form.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] that names an option that is not known or has a wrong type.
+    pub fn from_json(text: &[u8]) -> Result<Self> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        serde_json::from_slice(text).map_err(|error| Error::invalid(format!("invalid options: {error}")))
+    }
+
+    /// Returns the same options for a preview.
+    #[must_use]
+    pub fn preview(mut self) -> Self {
+        self.dry_run = true;
+        self
+    }
+
+    pub(crate) fn parallelism(&self) -> usize {
+        match usize::try_from(self.parallel) {
+            Ok(0) | Err(_) => DEFAULT_PARALLEL,
+            Ok(parallel) => parallel,
+        }
+    }
+
+    /// Returns the names of the options that are set and would change what the operation does, but are not supported
+    /// yet. An operation with such options is refused before anything happens.
+    #[must_use]
+    pub fn unsupported(&self) -> Vec<&'static str> {
+        let set = [
+            ("refreshProgram", self.refresh_program),
+            ("destroyProgram", self.destroy_program),
+            ("targets", !self.targets.is_empty()),
+            ("excludes", !self.excludes.is_empty()),
+            ("plan", self.plan.is_some()),
+            ("generatePlan", self.generate_plan),
+            ("strict", self.strict),
+            ("requiredPolicies", !self.required_policies.is_empty()),
+            ("localPolicyPacks", !self.local_policy_packs.is_empty()),
+            ("snippets", !self.snippets.is_empty()),
+            ("targetSnippets", !self.target_snippets.is_empty()),
+        ];
+        set.iter()
+            .filter(|(_, is_set)| *is_set)
+            .map(|(name, _)| *name)
+            .collect()
+    }
+
+    /// Refuses what is not supported.
+    pub(crate) fn check(&self) -> Result<()> {
+        let unsupported = self.unsupported();
+        if unsupported.is_empty() {
+            return Ok(());
+        }
+        let noun = if unsupported.len() == 1 {
+            "option"
+        } else {
+            "options"
+        };
+        let names = unsupported.join(", ");
+        Err(Error::invalid(format!("unsupported {noun}: {names}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_option_is_named() {
+        let error = OperationOptions::from_json(br#"{"paralel": 3}"#).unwrap_err();
+        assert!(error.message().contains("paralel"), "{error}");
+    }
+
+    #[test]
+    fn every_name_of_the_contract_is_known_and_what_is_not_supported_is_named() {
+        let text = br#"{"parallel":4,"parallelDiff":true,"refresh":true,"refreshProgram":true,"destroyProgram":true,
+            "targets":["a"],"targetDependents":true,"excludes":["b"],"excludeDependents":true,"replaceTargets":["c"],
+            "continueOnError":true,"ignoreProtect":true,"plan":{},"generatePlan":true,"experimental":true,
+            "strict":true,"useLegacyDiff":true,"useLegacyRefreshDiff":true,"disableResourceReferences":true,
+            "disableOutputValues":true,"disableProviderPreview":true,"skipPluginPreInstall":true,
+            "showSecrets":true,"requiredPolicies":[{}],"localPolicyPacks":[{}],"snippets":[{}],
+            "targetSnippets":["d"],"holdSession":true,"dryRun":true,"message":"m"}"#;
+        let options = OperationOptions::from_json(text).unwrap();
+        assert_eq!(
+            options.check().unwrap_err().message(),
+            "unsupported options: refreshProgram, destroyProgram, targets, excludes, plan, generatePlan, strict, \
+             requiredPolicies, localPolicyPacks, snippets, targetSnippets"
+        );
+    }
+
+    #[test]
+    fn what_is_honoured_is_not_refused() {
+        let text =
+            br#"{"parallelDiff":true,"experimental":true,"skipPluginPreInstall":true,"targetDependents":true,
+            "useLegacyRefreshDiff":true,"disableOutputValues":true,"disableProviderPreview":true,"plan":null,
+            "targets":[],"holdSession":true}"#;
+        let options = OperationOptions::from_json(text).unwrap();
+        options.check().unwrap();
+    }
+}

@@ -1,0 +1,106 @@
+//! Where an operation's providers come from: the built-in one, else the engine's loader.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+
+use crate::{
+    error::Result,
+    executor::Executor,
+    operation::StackContext,
+    plugin::DiagnosticSink,
+    program::RunInfo,
+    property::PropertyMap,
+    provider::{
+        ProviderSource, RunSource, RunSurroundings,
+        builtin::{BuiltinProvider, FoundResource, ResourceLookup, StackReader},
+    },
+    state::Snapshot,
+    store::{StackName, StackStorage},
+    urn::Urn,
+};
+
+/// Returns where the providers of one operation come from.
+pub(super) fn source(
+    stack: &Arc<StackContext>,
+    run: &RunInfo,
+    executor: &Arc<Executor>,
+) -> Arc<dyn ProviderSource> {
+    let engine = &stack.engine;
+    let events = executor.events().clone();
+    let sink: DiagnosticSink = Arc::new(move |diagnostic| events.diagnostic(diagnostic));
+    let stacks: Arc<dyn StackReader> = match &engine.stacks {
+        Some(stacks) => Arc::clone(stacks),
+        None => Arc::new(OwnStacks(Arc::clone(stack))),
+    };
+    let resources: Arc<dyn ResourceLookup> = Arc::new(RunResources(Arc::clone(executor)));
+    let random = Arc::clone(&engine.runtime.random);
+    let builtin = BuiltinProvider::new(Some(stacks), resources, random, Some(Arc::clone(&sink)));
+    let surroundings = RunSurroundings {
+        project: run.project.clone(),
+        runtime_options: BTreeMap::new(),
+        config: run.config.clone(),
+        directory: stack.root_directory.clone(),
+        sink: Some(sink),
+    };
+    Arc::new(RunSource::new(
+        engine.loader.clone(),
+        Arc::new(builtin),
+        surroundings,
+    ))
+}
+
+/// The resources that this run has registered or read.
+struct RunResources(Arc<Executor>);
+
+impl ResourceLookup for RunResources {
+    fn resource(&self, urn: &Urn) -> Option<FoundResource> {
+        let state = self.0.published(urn)?;
+        Some(FoundResource {
+            id: state.id.clone(),
+            provider: state.provider.to_string(),
+            outputs: state.outputs.clone(),
+        })
+    }
+}
+
+/// The other stacks of the same store.
+struct OwnStacks(Arc<StackContext>);
+
+impl OwnStacks {
+    async fn snapshot(&self, stack: &str) -> Result<(StackName, Snapshot)> {
+        let name = if stack.contains('/') {
+            StackName::parse(stack)?
+        } else {
+            StackName::new(&self.0.project, stack)?
+        };
+        let engine = &self.0.engine;
+        let (store, host) = (Arc::clone(&engine.store), engine.host.clone());
+        let storage = StackStorage::new(store, name.clone(), host, engine.runtime.clone());
+        Ok((name, storage.load(&*engine.secrets).await?.snapshot))
+    }
+}
+
+#[async_trait]
+impl StackReader for OwnStacks {
+    async fn stack_outputs(&self, stack: &str) -> Result<PropertyMap> {
+        let (name, snapshot) = self.snapshot(stack).await?;
+        let root = Urn::root_stack(name.stack(), name.project());
+        let record = snapshot
+            .resources
+            .iter()
+            .find(|state| state.urn == root && !state.delete);
+        Ok(record.map(|state| state.outputs.clone()).unwrap_or_default())
+    }
+
+    async fn stack_resource_outputs(&self, stack: &str) -> Result<PropertyMap> {
+        let (_, snapshot) = self.snapshot(stack).await?;
+        let live = snapshot
+            .resources
+            .iter()
+            .filter(|state| !state.delete && !state.urn.is_root_stack());
+        Ok(live
+            .map(|state| (state.urn.as_str(), state.outputs.clone().into()))
+            .collect())
+    }
+}

@@ -1,0 +1,79 @@
+//! Refresh: read every recorded resource, record what is there, and cut what points to what is gone.
+
+use std::sync::Arc;
+
+use crate::{
+    error::{Error, Result},
+    executor::{Executor, ExecutorOptions, Step, StepOp, run_in_order},
+    operation::{Frame, OperationKind},
+    provider::ProviderRegistry,
+    state::{Base, Journal, Ledger, OperationId, Snapshot, StateRef, journal::NoJournal},
+};
+
+impl Frame {
+    /// Reads what the options ask for, or what asks for it itself, and returns the base as it is then.
+    ///
+    /// # Errors
+    /// When the rebuilt base cannot be recorded; failed reads have been reported to the control.
+    pub(super) async fn refresh_pass(
+        &self,
+        executor: &Arc<Executor>,
+        registry: &Arc<ProviderRegistry>,
+        base: Arc<Base>,
+    ) -> Result<Arc<Base>> {
+        let all = self.kind == OperationKind::Refresh || self.options.refresh;
+        let wanted: Vec<StateRef> = base
+            .records()
+            .iter()
+            .filter(|record| record.state.view_of.is_none() && (all || record.state.refresh_before_update))
+            .cloned()
+            .collect();
+        if wanted.is_empty() && !(all && self.kind == OperationKind::Refresh) {
+            return Ok(base);
+        }
+        let journal = match executor.journal() {
+            Some(journal) => journal.clone(),
+            // A preview follows in memory what a refresh would record.
+            None => {
+                let resources = base
+                    .records()
+                    .iter()
+                    .map(|record| Arc::clone(&record.state))
+                    .collect();
+                let snapshot = Snapshot {
+                    resources,
+                    ..Snapshot::default()
+                };
+                Journal::start(Ledger::new(snapshot), Arc::new(NoJournal), executor.runtime())
+            }
+        };
+        // One that cannot be read does not keep the others from being read.
+        let options = ExecutorOptions {
+            continue_on_error: true,
+            ..*executor.options()
+        };
+        let reader = Arc::new(executor.with_journal(options, journal.clone()));
+        let mut steps = Vec::with_capacity(wanted.len());
+        for record in wanted {
+            let provider = registry.of_record(&base, &record.state).await?;
+            let state = Arc::clone(&record.state);
+            steps.extend(
+                Step::new(StepOp::Refresh, Some(record), Some(state))
+                    .map(|step| step.with_provider(provider)),
+            );
+        }
+        let free = vec![Vec::new(); steps.len()];
+        run_in_order(&reader, steps, &free).await;
+        let rebuilt = journal.with_ledger(Ledger::rebuild_base).ok_or_else(closed)?;
+        journal.append(OperationId(0), rebuilt).await?;
+        let records = journal
+            .with_ledger(|ledger| ledger.records().cloned().collect())
+            .ok_or_else(closed)?;
+        executor.absorb(&reader);
+        Base::new(records).map(Arc::new)
+    }
+}
+
+fn closed() -> Error {
+    Error::internal("the journal was closed during a refresh")
+}

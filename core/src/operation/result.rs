@@ -1,0 +1,53 @@
+//! The result of an operation: what was done, what failed, and the state as it is now.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use crate::{
+    diagnostic::Diagnostic,
+    error::{Error, Result},
+    event::{OperationOutcome, StepEvent, StepTree},
+    property::PropertyMap,
+    state::Snapshot,
+};
+
+/// What an operation came to. Also a failed one has a result: what succeeded is in it.
+#[derive(Clone, Debug)]
+pub struct OperationResult {
+    /// Why it failed; `None` when it succeeded.
+    pub error: Option<Error>,
+    /// How it ended.
+    pub outcome: OperationOutcome,
+    /// How many resources each operation was applied to, by the operation's name.
+    pub changes: BTreeMap<&'static str, u64>,
+    /// The stack's outputs.
+    pub outputs: PropertyMap,
+    /// The steps that changed something, or would, in the order in which they ended.
+    pub steps: Vec<Arc<StepEvent>>,
+    /// What was said, debug messages left out.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The state after the operation; before it, for a preview.
+    pub snapshot: Arc<Snapshot>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+impl OperationResult {
+    /// Draws the steps as a tree for people.
+    #[must_use]
+    pub fn tree(&self) -> String {
+        let tree =
+            StepTree::of(self.steps.iter().map(|step| &step.metadata)).with_counts(self.changes.clone());
+        tree.to_string()
+    }
+
+    /// Turns a failed operation's result into its error.
+    ///
+    /// # Errors
+    /// Whatever the operation failed with.
+    pub fn into_result(self) -> Result<Self> {
+        match self.error.clone() {
+            Some(error) => Err(error),
+            None => Ok(self),
+        }
+    }
+}

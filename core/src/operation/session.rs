@@ -1,0 +1,112 @@
+//! The session of an operation: what outlives the result until the host lets it go.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    engine::OperationGuard,
+    error::Result,
+    monitor::Monitor,
+    provider::ProviderRegistry,
+    runtime::{Clock, Runtime, Task},
+};
+
+/// How long a program may go on after its run has ended, before it is given up.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// The session as the operation and its handles see it. Cheap to clone; all clones are one.
+#[derive(Clone, Default)]
+pub(crate) struct Session(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    parts: Mutex<SessionParts>,
+    /// The host needs it no more.
+    released: CancellationToken,
+    /// Nothing of it is left.
+    ended: CancellationToken,
+}
+
+/// What a session owns.
+#[derive(Default)]
+pub(super) struct SessionParts {
+    /// Where a program registers.
+    pub(super) monitor: Option<Monitor>,
+    /// A program that has not come to its end.
+    pub(super) program: Option<Task<Result<()>>>,
+    /// The loaded providers.
+    pub(super) registry: Option<Arc<ProviderRegistry>>,
+    /// Lets plugin processes be heard.
+    pub(super) heard: Option<OperationGuard>,
+}
+
+impl Session {
+    /// Changes what the session owns.
+    pub(super) fn own(&self, change: impl FnOnce(&mut SessionParts)) {
+        change(&mut self.0.parts.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Ends the session: at once, or, when it is held, as soon as the host releases it.
+    pub(crate) async fn finish(&self, held: bool, runtime: &Runtime) {
+        let session = self.clone();
+        let clock = Arc::clone(&runtime.clock);
+        if held && !self.0.released.is_cancelled() {
+            drop(runtime.spawner.spawn(async move {
+                session.0.released.cancelled().await;
+                session.end(&*clock).await;
+            }));
+        } else {
+            session.end(&*clock).await;
+        }
+    }
+
+    /// Asks for the end without waiting for it.
+    pub(super) fn let_go(&self) {
+        self.0.released.cancel();
+    }
+
+    /// Asks for the end and waits for it.
+    pub(super) async fn release(&self) {
+        self.let_go();
+        self.0.ended.cancelled().await;
+    }
+
+    async fn end(&self, clock: &dyn Clock) {
+        let parts = std::mem::take(&mut *self.0.parts.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(monitor) = parts.monitor {
+            monitor.close();
+        }
+        if let Some(mut program) = parts.program {
+            tokio::select! {
+                // Its run has been reported long since.
+                _ = &mut program => {}
+                () = clock.wait(LAST_WORDS) => program.abort(),
+            }
+        }
+        if let Some(registry) = parts.registry {
+            registry.close().await;
+        }
+        drop(parts.heard);
+        self.0.ended.cancel();
+    }
+}
+
+/// Releases the session with the last handle of the operation.
+pub(crate) struct SessionLease(pub(super) Session);
+
+impl SessionLease {
+    /// Creates the lease of a session.
+    pub(crate) fn new(session: Session) -> Arc<Self> {
+        Arc::new(Self(session))
+    }
+}
+
+impl Drop for SessionLease {
+    fn drop(&mut self) {
+        self.0.let_go();
+    }
+}

@@ -1,0 +1,119 @@
+//! Update: run the program, bring what it registers about, delete what it does not register any more.
+
+use std::sync::Arc;
+
+use crate::{
+    diagnostic::{Diagnostic, Severity},
+    error::{Error, ErrorKind, Result},
+    executor::Failure,
+    generator::Generator,
+    monitor::Monitor,
+    operation::{Frame, session::LAST_WORDS},
+    program::{ProgramContext, RunInfo},
+    property::PropertyMap,
+    runtime::Task,
+};
+
+impl Frame {
+    /// Runs the program and all that follows from it; returns the stack's outputs.
+    pub(super) async fn update(&self, generator: &Arc<Generator>, run: Arc<RunInfo>) -> Option<PropertyMap> {
+        let monitor = Monitor::new(Arc::clone(generator), Arc::clone(&run));
+        self.session.own(|parts| parts.monitor = Some(monitor.clone()));
+        let Some(program) = self.program.clone() else {
+            self.control.fail(
+                Failure::Fatal(Error::invalid("the stack has no program to update from")),
+                true,
+            );
+            return None;
+        };
+        let context = ProgramContext {
+            info: run,
+            monitor: monitor.clone(),
+        };
+        let mut program = self
+            .stack
+            .engine
+            .runtime
+            .spawner
+            .spawn(async move { program.run(context).await });
+        let mut ended = false;
+        tokio::select! {
+            result = &mut program => {
+                ended = true;
+                self.note_end(result.and_then(|result| result));
+            }
+            () = monitor.signalled() => {}
+            () = self.control.stopped() => {}
+        }
+        // What has been taken up is brought to its end, or to where it sees that the run is over.
+        monitor.idle().await;
+        self.publish_exports(generator, &monitor).await;
+        // Where failures do not stop the run, what is left over goes all the same.
+        if !self.control.is_stopped() {
+            generator.delete_leftovers().await;
+        }
+        let outputs = generator.finish_stack_outputs().await;
+        if self.control.has_failed() || self.control.is_cancelled() {
+            if self.options.hold_session {
+                // What is unanswered stays so until the host releases the session, and the program with it.
+                if !ended {
+                    self.session.own(|parts| parts.program = Some(program));
+                }
+                return outputs;
+            }
+            monitor.close();
+        } else {
+            monitor.finish();
+        }
+        if !ended {
+            self.last_words(&mut program).await;
+        }
+        if !self.options.hold_session {
+            monitor.close();
+        }
+        outputs
+    }
+
+    fn note_end(&self, result: Result<()>) {
+        let Err(error) = result else { return };
+        // A program that fails because the run has ended adds nothing to why it ended.
+        if !self.control.is_stopped() {
+            let error = if error.is_reported() {
+                self.with_reason(error)
+            } else {
+                error
+            };
+            if error.kind() == ErrorKind::Program && !error.is_reported() {
+                self.events.diagnostic(Diagnostic::error(error.message()));
+            }
+            self.control.fail(Failure::Program(error), true);
+        }
+    }
+
+    /// Completes the error of a program that has told people itself by what it told them.
+    fn with_reason(&self, error: Error) -> Error {
+        let said = self.events.diagnostics();
+        match said.iter().find(|said| said.severity == Severity::Error) {
+            Some(said) => {
+                let text = format!("{}: {}", error.message(), said.message);
+                Error::new(error.kind(), text).already_reported()
+            }
+            None => error,
+        }
+    }
+
+    async fn publish_exports(&self, generator: &Arc<Generator>, monitor: &Monitor) {
+        let Some(root) = monitor.own_root() else { return };
+        // An output of our own API is a value of the stack component, like any other's.
+        drop(generator.register_outputs(&root, monitor.exports()).await);
+    }
+
+    /// Waits for a program whose run is over.
+    async fn last_words(&self, program: &mut Task<Result<()>>) {
+        let clock = Arc::clone(&self.stack.engine.runtime.clock);
+        tokio::select! {
+            result = &mut *program => self.note_end(result.and_then(|result| result)),
+            () = clock.wait(LAST_WORDS) => program.abort(),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Programs that are closures of the host.
+
+use std::{future::Future, sync::Arc};
+
+use async_trait::async_trait;
+
+use crate::{
+    error::Result,
+    program::{Program, ProgramContext},
+};
+
+struct Closure<F>(F);
+
+#[async_trait]
+impl<F, R> Program for Closure<F>
+where
+    F: Fn(ProgramContext) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<()>> + Send,
+{
+    async fn run(&self, context: ProgramContext) -> Result<()> {
+        // A program of our own API has a root stack like any other.
+        context.monitor.register_root_stack().await?;
+        (self.0)(context).await
+    }
+}
+
+/// Makes a program of an async closure; the root stack is registered for it.
+pub fn from_fn<F, R>(run: F) -> Arc<dyn Program>
+where
+    F: Fn(ProgramContext) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<()>> + Send + 'static,
+{
+    Arc::new(Closure(run))
+}

@@ -1,0 +1,190 @@
+//! Programs in other processes, or behind an SDK's own server: run through the LanguageRuntime protocol.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use stackwright_proto::pulumirpc::{
+    ProgramInfo, RunRequest, RunResponse, language_runtime_client::LanguageRuntimeClient,
+};
+use tonic::{
+    Code, Status,
+    transport::{Channel, Endpoint},
+};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    monitor::{MESSAGE_LIMIT, MonitorServer},
+    program::{Program, ProgramContext, RunInfo},
+    runtime::Runtime,
+};
+
+/// How long a runtime may take until it can be connected to.
+const REACH: Duration = Duration::from_secs(10);
+/// How long to wait between two attempts.
+const RETRY: Duration = Duration::from_millis(50);
+/// How long a program whose run has ended is waited for, so that it can still say something.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+/// The program's place in its folder, and the folder itself where none is known.
+const HERE: &str = ".";
+
+/// A program that runs in a language runtime which listens already, such as the server of an SDK's inline programs.
+///
+/// Each run has a monitor server of its own, which serves both the ResourceMonitor and the Engine service.
+pub struct LanguageRuntimeProgram {
+    address: String,
+}
+
+impl LanguageRuntimeProgram {
+    /// Creates a program from the runtime's address: `host:port`, or a URL.
+    pub fn new(address: impl Into<String>) -> Self {
+        Self {
+            address: address.into(),
+        }
+    }
+
+    fn failed(&self, why: &str) -> Error {
+        Error::new(
+            ErrorKind::Plugin,
+            format!("the language runtime at {} failed: {why}", self.address),
+        )
+        .with_phase("run")
+    }
+
+    async fn connect(&self, runtime: &Runtime) -> Result<LanguageRuntimeClient<Channel>> {
+        let uri = if self.address.contains("://") {
+            self.address.clone()
+        } else {
+            format!("http://{}", self.address)
+        };
+        let endpoint = Endpoint::from_shared(uri)
+            .map_err(|error| {
+                Error::invalid(format!(
+                    "invalid address of a language runtime {:?}: {error}",
+                    self.address
+                ))
+            })?
+            .tcp_nodelay(true);
+        let deadline = runtime.clock.elapsed() + REACH;
+        loop {
+            match endpoint.connect().await {
+                Ok(channel) => {
+                    return Ok(LanguageRuntimeClient::new(channel)
+                        .max_decoding_message_size(MESSAGE_LIMIT)
+                        .max_encoding_message_size(MESSAGE_LIMIT));
+                }
+                Err(error) if runtime.clock.elapsed() >= deadline => {
+                    return Err(self.failed("it can not be connected to").with_source(error));
+                }
+                Err(_) => runtime.clock.wait(RETRY).await,
+            }
+        }
+    }
+
+    fn verdict(&self, answer: Result<RunResponse, Status>) -> Result<()> {
+        let answer = answer.map_err(|status| {
+            let why = match status.message() {
+                "" => status.code().description(),
+                message => message,
+            };
+            self.failed(why)
+        })?;
+        if answer.bail {
+            return Err(Error::new(ErrorKind::Program, "the program failed").already_reported());
+        }
+        if answer.error.is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(
+            ErrorKind::Program,
+            format!("an unhandled error occurred: {}", answer.error),
+        ))
+    }
+
+    async fn run_at(
+        &self,
+        mut client: LanguageRuntimeClient<Channel>,
+        context: &ProgramContext,
+    ) -> Result<()> {
+        let runtime = context.monitor.runtime();
+        let server = MonitorServer::start(&context.monitor, runtime)?;
+        let request = request(&context.info, &server.address());
+        // A held session answers, or leaves unanswered, longer than the program runs.
+        let monitor = context.monitor.clone();
+        drop(runtime.spawner.spawn(async move {
+            monitor.closed().await;
+            drop(server);
+        }));
+        let mut canceller = client.clone();
+        let running = client.run(request);
+        tokio::pin!(running);
+        let cancelled = async {
+            context.monitor.cancelled().await;
+            match canceller.cancel(()).await {
+                Err(status) if status.code() != Code::Unimplemented => {
+                    tracing::debug!(address = self.address, code = ?status.code(), "a language runtime refused to cancel");
+                }
+                _ => {}
+            }
+            std::future::pending::<()>().await;
+        };
+        let given_up = async {
+            context.ended().await;
+            runtime.clock.wait(LAST_WORDS).await;
+        };
+        tokio::select! {
+            answer = &mut running => self.verdict(answer.map(tonic::Response::into_inner)),
+            // Why the run ended is known better elsewhere.
+            () = given_up => Ok(()),
+            () = cancelled => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Program for LanguageRuntimeProgram {
+    async fn run(&self, context: ProgramContext) -> Result<()> {
+        let client = tokio::select! {
+            client = self.connect(context.monitor.runtime()) => client?,
+            () = context.ended() => return Ok(()),
+        };
+        self.run_at(client, &context).await
+    }
+}
+
+impl std::fmt::Debug for LanguageRuntimeProgram {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_tuple("LanguageRuntimeProgram")
+            .field(&self.address)
+            .finish()
+    }
+}
+
+/// Tells the runtime all that the program is told. What serves the monitor serves the engine's service, too.
+#[expect(deprecated, reason = "runtimes that know no `info` read the older fields")]
+fn request(info: &RunInfo, address: &str) -> RunRequest {
+    let directory = match &info.root_directory {
+        Some(directory) => directory.display().to_string(),
+        None => HERE.to_owned(),
+    };
+    RunRequest {
+        project: info.project.clone(),
+        stack: info.stack.clone(),
+        organization: info.organization.clone(),
+        pwd: directory.clone(),
+        program: HERE.to_owned(),
+        args: vec![address.to_owned()],
+        config: info.config.clone(),
+        config_secret_keys: info.config_secret_keys.clone(),
+        dry_run: info.dry_run,
+        parallel: info.parallel,
+        monitor_address: address.to_owned(),
+        info: Some(ProgramInfo {
+            root_directory: directory.clone(),
+            program_directory: directory,
+            entry_point: HERE.to_owned(),
+            options: None,
+        }),
+        ..RunRequest::default()
+    }
+}

@@ -1,0 +1,129 @@
+//! Provider errors, early errors, and secrets that can not be decrypted.
+
+use std::sync::Arc;
+
+use stackwright::{
+    ErrorKind, Stack, StackSettings,
+    event::{EngineEvent, EventPayload},
+    operation::{Operation, OperationKind, OperationOptions},
+    project::{Config, ConfigKey, ConfigValue},
+    provider::ProviderStatus,
+};
+
+use crate::fixture::{Scripted, program, stack};
+
+const CREATED: &[(&str, &str)] = &[("a", "1"), ("b", "1")];
+const CHANGED: &[(&str, &str)] = &[("a", "2")];
+
+fn update(stack: &Stack, values: &'static [(&'static str, &'static str)]) -> Operation {
+    stack.start(
+        OperationKind::Update,
+        OperationOptions::default(),
+        Some(program(values)),
+    )
+}
+
+async fn events(operation: &Operation) -> Vec<Arc<EngineEvent>> {
+    let mut stream = operation.events();
+    let mut events = Vec::new();
+    while let Some(event) = stream.next().await {
+        events.push(event);
+    }
+    events
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_says_whether_the_state_of_the_real_thing_is_known() {
+    for (status, unknown) in [
+        (ProviderStatus::Unknown, true),
+        (ProviderStatus::Internal, true),
+        (ProviderStatus::DataLoss, true),
+        (ProviderStatus::InvalidArgument, false),
+        (ProviderStatus::Unavailable, false),
+    ] {
+        let provider = Arc::new(Scripted::default());
+        let stack = stack(&provider, StackSettings::default()).await;
+        assert!(update(&stack, &[("a", "1")]).wait().await.error.is_none());
+        *provider.failure.lock().unwrap() = Some(status);
+        for values in [CHANGED, &[]] {
+            let operation = update(&stack, values);
+            let heard = events(&operation).await;
+            let result = operation.wait().await;
+            let error = result.error.clone().unwrap();
+            assert!(error.message().contains("the real thing said no"), "{error}");
+            let failed = heard.iter().find_map(|event| match &event.payload {
+                EventPayload::ResourceOperationFailed { status, .. } => Some(*status as u64),
+                _ => None,
+            });
+            assert_eq!(failed, Some(if unknown { 2 } else { 0 }), "{status:?}");
+            let corrupt = heard.iter().find_map(|event| match &event.payload {
+                EventPayload::Summary(summary) => Some(summary.maybe_corrupt),
+                _ => None,
+            });
+            assert_eq!(corrupt, Some(unknown), "{status:?}");
+            let kept = result
+                .snapshot
+                .resources
+                .iter()
+                .find(|state| state.urn.name() == "a");
+            assert_eq!(kept.unwrap().inputs.get("value"), Some(&"1".into()));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_that_can_not_be_decrypted_names_the_key_and_ends_the_events() {
+    let mut config = Config::new();
+    let key = ConfigKey::new("shop", "token");
+    drop(config.insert(key, ConfigValue::Secure("no base64!".to_owned())));
+    let settings = StackSettings {
+        config,
+        ..StackSettings::default()
+    };
+    let stack = stack(&Arc::new(Scripted::default()), settings).await;
+    let operation = update(&stack, &[("a", "1")]);
+    let heard = events(&operation).await;
+    let error = operation.wait().await.error.clone().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Secrets);
+    assert_eq!(error.phase(), Some("decrypt"));
+    assert!(error.message().contains("shop:token"), "{error}");
+    assert!(std::error::Error::source(&error).is_some());
+    let cancels = heard
+        .iter()
+        .filter(|event| matches!(event.payload, EventPayload::Cancel));
+    assert_eq!(cancels.count(), 1);
+    assert!(matches!(heard.last().unwrap().payload, EventPayload::Cancel));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operation_on_a_locked_stack_ends_its_events_too() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let running = update(&stack, &[("waits", "1")]);
+    provider.entered.notified().await;
+    let second = update(&stack, &[]);
+    let heard = events(&second).await;
+    let error = second.wait().await.error.clone().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(matches!(heard.last().unwrap().payload, EventPayload::Cancel));
+    provider.given_up.notify_one();
+    assert!(running.wait().await.error.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_runs_of_the_same_kind_count_the_same_events() {
+    let mut counts = Vec::new();
+    for _ in 0..2 {
+        let provider = Arc::new(Scripted::default());
+        let stack = stack(&provider, StackSettings::default()).await;
+        let mut of_run = std::collections::BTreeMap::new();
+        for values in [CREATED, CHANGED] {
+            for event in events(&update(&stack, values)).await {
+                let kind = std::mem::discriminant(&event.payload);
+                *of_run.entry(format!("{kind:?}")).or_insert(0) += 1;
+            }
+        }
+        counts.push(of_run);
+    }
+    assert_eq!(counts[0], counts[1]);
+}

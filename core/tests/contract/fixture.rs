@@ -1,0 +1,142 @@
+//! A stack over a provider whose failures are scripted by resource name.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use stackwright::{
+    Engine, EngineBuilder, Stack, StackSettings,
+    monitor::Registration,
+    program::{Program, from_fn},
+    provider::{
+        Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
+        HandshakeRequest, Provider, ProviderError, ProviderResult, ProviderStatus, UpdateRequest,
+        UpdateResponse,
+    },
+    runtime::Runtime,
+    secrets::Base64Provider,
+    store::MemoryStore,
+};
+use tokio::sync::Notify;
+
+/// Fails or waits as it is told, and counts what it is asked.
+#[derive(Default)]
+pub(crate) struct Scripted {
+    pub(crate) calls: Mutex<Vec<String>>,
+    /// The status with which updates and deletes fail.
+    pub(crate) failure: Mutex<Option<ProviderStatus>>,
+    /// Creates of resources named `waits` wait for a cancellation.
+    pub(crate) entered: Notify,
+    pub(crate) given_up: Notify,
+    pub(crate) cancels: AtomicUsize,
+}
+
+impl Scripted {
+    fn note(&self, call: &str, name: &str) {
+        self.calls.lock().unwrap().push(format!("{call} {name}"));
+    }
+
+    fn outcome(&self) -> ProviderResult<()> {
+        match *self.failure.lock().unwrap() {
+            Some(status) => Err(ProviderError::new(status, "the real thing said no")),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn cancelled(&self) -> usize {
+        self.cancels.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl Provider for Scripted {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(Capabilities::all())
+    }
+
+    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        Ok(DiffResponse {
+            changes: if request.old_inputs == request.news {
+                DiffChanges::None
+            } else {
+                DiffChanges::Some
+            },
+            ..DiffResponse::default()
+        })
+    }
+
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        self.note("create", &request.name);
+        if request.name == "waits" {
+            self.entered.notify_one();
+            self.given_up.notified().await;
+        }
+        if request.name == "refused" {
+            return Err(ProviderError::new(
+                ProviderStatus::Unknown,
+                "refused by the provider",
+            ));
+        }
+        Ok(CreateResponse {
+            id: format!("id-{}", request.name).into(),
+            outputs: request.inputs,
+            refresh_before_update: false,
+        })
+    }
+
+    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+        self.note("update", &request.name);
+        self.outcome()?;
+        Ok(UpdateResponse {
+            outputs: request.news,
+            refresh_before_update: false,
+        })
+    }
+
+    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+        self.note("delete", &request.name);
+        self.outcome()
+    }
+
+    async fn cancel(&self) {
+        // One turn of the scheduler, so that an operation that does not wait for this returns first.
+        tokio::task::yield_now().await;
+        self.cancels.fetch_add(1, Ordering::SeqCst);
+        self.given_up.notify_one();
+    }
+}
+
+pub(crate) fn engine() -> EngineBuilder {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::new(MemoryStore::new(runtime)))
+        .secrets(Arc::new(Base64Provider))
+}
+
+pub(crate) async fn stack(provider: &Arc<Scripted>, settings: StackSettings) -> Stack {
+    let provider: Arc<dyn Provider> = Arc::clone(provider) as _;
+    let engine = engine().provider("echo", provider).build().unwrap();
+    engine.stack("shop/dev", settings).await.unwrap()
+}
+
+pub(crate) fn resource(name: &str, value: &str) -> Registration {
+    Registration {
+        resource_type: "echo:index:Echo".into(),
+        name: name.to_owned(),
+        custom: true,
+        inputs: [("value", value.into())].into_iter().collect(),
+        ..Registration::default()
+    }
+}
+
+/// Registers these resources, one after the other.
+pub(crate) fn program(values: &'static [(&'static str, &'static str)]) -> Arc<dyn Program> {
+    from_fn(move |context| async move {
+        for (name, value) in values {
+            context.monitor.register(resource(name, value)).await?;
+        }
+        Ok(())
+    })
+}

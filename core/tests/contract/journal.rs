@@ -1,0 +1,133 @@
+//! The step journal: in order, the beginning before the call, refusable, and valid at every prefix.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use stackwright::{
+    Error, ErrorKind, Result, StackSettings,
+    event::EventPayload,
+    operation::{OperationKind, OperationOptions},
+    state::{JournalEntry, JournalRecord, Ledger, integrity, journal::JournalReceiver},
+};
+
+use crate::fixture::{Scripted, program, stack};
+
+/// Keeps entries and what the provider had been asked by then; refuses the one whose number it is told.
+struct Receiver {
+    provider: Arc<Scripted>,
+    entries: Mutex<Vec<(Arc<JournalEntry>, usize)>>,
+    refuse: Option<usize>,
+}
+
+#[async_trait]
+impl JournalReceiver for Receiver {
+    async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()> {
+        let calls = self.provider.calls.lock().unwrap().len();
+        let mut entries = self.entries.lock().unwrap();
+        if self.refuse == Some(entries.len()) {
+            return Err(Error::new(ErrorKind::Unavailable, "the host's disk is full"));
+        }
+        entries.push((Arc::clone(entry), calls));
+        Ok(())
+    }
+}
+
+fn receiver(provider: &Arc<Scripted>, refuse: Option<usize>) -> (Arc<Receiver>, StackSettings) {
+    let receiver = Arc::new(Receiver {
+        provider: Arc::clone(provider),
+        entries: Mutex::default(),
+        refuse,
+    });
+    let settings = StackSettings {
+        journal: Some(Arc::clone(&receiver) as _),
+        ..StackSettings::default()
+    };
+    (receiver, settings)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_come_in_order_and_every_prefix_is_a_valid_snapshot() {
+    let provider = Arc::new(Scripted::default());
+    let (receiver, settings) = receiver(&provider, None);
+    let stack = stack(&provider, settings).await;
+    let runs: [&[(&str, &str)]; 3] = [&[("a", "1"), ("b", "1")], &[("a", "2"), ("c", "1")], &[]];
+    for values in runs {
+        let before = stack.snapshot().await.unwrap();
+        provider.calls.lock().unwrap().clear();
+        let operation = stack.start(
+            OperationKind::Update,
+            OperationOptions::default(),
+            Some(program(values)),
+        );
+        let result = operation.wait().await;
+        assert!(result.error.is_none(), "{:?}", result.error);
+        let entries = std::mem::take(&mut *receiver.entries.lock().unwrap());
+        let mut ledger = Ledger::new(before);
+        for (place, (entry, _)) in entries.iter().enumerate() {
+            assert_eq!(entry.sequence, place as u64);
+            ledger.apply(entry).unwrap();
+            integrity::verify(&ledger.compose().unwrap()).unwrap();
+        }
+        let composed = ledger.compose().unwrap();
+        assert_eq!(composed.resources, result.snapshot.resources);
+        assert!(composed.pending_operations.is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_beginning_is_acknowledged_before_the_provider_is_called() {
+    let provider = Arc::new(Scripted::default());
+    let (receiver, settings) = receiver(&provider, None);
+    let stack = stack(&provider, settings).await;
+    let program = program(&[("a", "1")]);
+    stack
+        .start(OperationKind::Update, OperationOptions::default(), Some(program))
+        .wait()
+        .await;
+    let entries = receiver.entries.lock().unwrap();
+    let of_a = |entry: &JournalEntry| match &entry.record {
+        JournalRecord::Begin { new: Some(new), .. } => new.urn.name() == "a",
+        JournalRecord::Success { new: Some(new), .. } => new.state.urn.name() == "a",
+        _ => false,
+    };
+    let seen: Vec<usize> = entries
+        .iter()
+        .filter(|(entry, _)| of_a(entry))
+        .map(|(_, calls)| *calls)
+        .collect();
+    assert_eq!(
+        seen,
+        [0, 1],
+        "calls of the provider at the beginning and at the end"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_entry_ends_the_operation_with_that_error_and_a_valid_state() {
+    for refuse in 0..6 {
+        let provider = Arc::new(Scripted::default());
+        let (receiver, settings) = receiver(&provider, Some(refuse));
+        let stack = stack(&provider, settings).await;
+        let operation = stack.start(
+            OperationKind::Update,
+            OperationOptions::default(),
+            Some(program(&[("a", "1"), ("b", "1")])),
+        );
+        let mut events = operation.events();
+        let result = operation.wait().await;
+        let error = result.error.clone().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "entry {refuse}: {error}");
+        assert!(error.message().contains("the host's disk is full"), "{error}");
+        integrity::verify(&stack.snapshot().await.unwrap()).unwrap();
+        assert_eq!(
+            receiver.entries.lock().unwrap().len(),
+            refuse,
+            "sent after the refusal"
+        );
+        let mut last = None;
+        while let Some(event) = events.next().await {
+            last = Some(event);
+        }
+        assert!(matches!(last.unwrap().payload, EventPayload::Cancel));
+    }
+}

@@ -1,0 +1,16 @@
+//! What a host can rely on: sessions, journals, results, events, resolvers, cancellation and provider errors.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::type_complexity,
+    reason = "a test fails by panicking"
+)]
+
+mod cancellation;
+mod errors;
+mod fixture;
+mod journal;
+mod options;
+mod session;

@@ -1,0 +1,42 @@
+//! Options: what is not supported is refused before anything happens.
+
+use std::sync::Arc;
+
+use stackwright::{
+    ErrorKind, StackSettings,
+    operation::{OperationKind, OperationOptions},
+};
+
+use crate::fixture::{Scripted, program, stack};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unsupported_option_is_named_and_nothing_happens() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let options = OperationOptions {
+        generate_plan: true,
+        ..OperationOptions::default()
+    };
+    let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
+    let error = operation.wait().await.error.clone().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert_eq!(error.message(), "unsupported option: generatePlan");
+    assert!(provider.calls.lock().unwrap().is_empty());
+    assert!(stack.snapshot().await.unwrap().resources.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_provider_previews_inputs_are_shown_as_outputs_and_create_is_not_called() {
+    for disabled in [false, true] {
+        let provider = Arc::new(Scripted::default());
+        let stack = stack(&provider, StackSettings::default()).await;
+        let options = OperationOptions {
+            disable_provider_preview: disabled,
+            ..OperationOptions::default()
+        };
+        let program = program(&[("a", "1")]);
+        let operation = stack.start(OperationKind::Update, options.preview(), Some(program));
+        assert!(operation.wait().await.error.is_none());
+        assert_eq!(provider.calls.lock().unwrap().is_empty(), disabled);
+    }
+}

@@ -1,0 +1,182 @@
+//! Every beginning of a journal: an update that got as far as any line of it is loaded, valid, and gone on from.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use stackwright::{
+    Result,
+    provider::{
+        Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
+        HandshakeRequest, Provider, ProviderResult, UpdateRequest, UpdateResponse,
+    },
+    runtime::Runtime,
+    state::integrity,
+    store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version as ObjectVersion},
+};
+
+use super::{essence, open, programs::Version, update};
+
+const CHECKPOINT: &str = ".pulumi/stacks/shop/dev.json";
+const JOURNAL: &str = ".pulumi/journals/shop/dev.journal";
+
+/// Keeps nothing and fails never: the names are the ids.
+struct Forgetful;
+
+#[async_trait]
+impl Provider for Forgetful {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(Capabilities::all())
+    }
+
+    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        let changes = if request.old_inputs == request.news {
+            DiffChanges::None
+        } else {
+            DiffChanges::Some
+        };
+        Ok(DiffResponse {
+            changes,
+            ..DiffResponse::default()
+        })
+    }
+
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        Ok(CreateResponse {
+            id: request.name.into(),
+            outputs: request.inputs,
+            refresh_before_update: false,
+        })
+    }
+
+    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+        Ok(UpdateResponse {
+            outputs: request.news,
+            refresh_before_update: false,
+        })
+    }
+
+    async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
+        Ok(())
+    }
+}
+
+/// A store in memory that remembers every byte of the journal, also when it is gone.
+struct Remembering {
+    inner: MemoryStore,
+    journal: Mutex<Vec<u8>>,
+}
+
+impl Remembering {
+    fn remember(&self, key: &str, bytes: &Bytes) {
+        if key == JOURNAL {
+            self.journal.lock().unwrap().extend_from_slice(bytes);
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Remembering {
+    fn url(&self) -> String {
+        self.inner.url()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        self.inner.get(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<ObjectVersion> {
+        self.remember(key, &bytes);
+        self.inner.put(key, bytes, condition).await
+    }
+
+    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
+        self.remember(key, &bytes);
+        self.inner.append(key, bytes).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.inner.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.inner.delete(key).await
+    }
+
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        self.inner.lock(name).await
+    }
+}
+
+async fn checkpoint_of(store: &dyn Store) -> Bytes {
+    store.get(CHECKPOINT).await.unwrap().unwrap().bytes
+}
+
+/// Makes a store whose stack has this checkpoint and this journal.
+async fn interrupted(checkpoint: Bytes, journal: &[u8]) -> Arc<dyn Store> {
+    let store = MemoryStore::new(Runtime::system(tokio::runtime::Handle::current()));
+    let any = Condition::Any;
+    store
+        .put(".pulumi/meta.yaml", "version: 1\n".into(), any.clone())
+        .await
+        .unwrap();
+    store.put(CHECKPOINT, checkpoint, any.clone()).await.unwrap();
+    store
+        .put(JOURNAL, Bytes::copy_from_slice(journal), any)
+        .await
+        .unwrap();
+    Arc::new(store)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_beginning_of_a_journal_is_a_state_from_which_the_update_goes_on() {
+    let store = Arc::new(Remembering {
+        inner: MemoryStore::new(Runtime::system(tokio::runtime::Handle::current())),
+        journal: Mutex::default(),
+    });
+    let stack = open(Arc::clone(&store) as _, Arc::new(Forgetful)).await;
+    let known = essence(&update(&stack, Version::Before).await.snapshot);
+    let before = checkpoint_of(&*store).await;
+    store.journal.lock().unwrap().clear();
+    let wanted = essence(&update(&stack, Version::After).await.snapshot);
+    let after = checkpoint_of(&*store).await;
+    let journal = store.journal.lock().unwrap().clone();
+
+    let ends: Vec<usize> = journal
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'\n')
+        .map(|(place, _)| place + 1)
+        .collect();
+    // A beginning and an end for each of 30 created, 10 changed and 10 deleted resources, and more.
+    assert!(ends.len() > 100, "{} lines", ends.len());
+    let mut grown = 0;
+    for end in &ends {
+        // At the line's end, and in the middle of the line that comes next.
+        for length in [*end, (*end + 9).min(journal.len())] {
+            let interrupted = interrupted(before.clone(), &journal[..length]).await;
+            let stack = open(Arc::clone(&interrupted), Arc::new(Forgetful)).await;
+            let snapshot = stack.snapshot().await.unwrap();
+            integrity::verify(&snapshot).unwrap();
+            let lost = known.keys().filter(|urn| {
+                !snapshot.resources.iter().any(|state| state.urn == **urn) && wanted.contains_key(*urn)
+            });
+            assert_eq!(lost.count(), 0, "at byte {length}");
+            grown += usize::from(essence(&snapshot) != known);
+            let done = update(&stack, Version::After).await;
+            assert_eq!(essence(&done.snapshot), wanted, "at byte {length}");
+            integrity::verify(&stack.snapshot().await.unwrap()).unwrap();
+            assert!(interrupted.get(JOURNAL).await.unwrap().is_none());
+        }
+    }
+    assert!(
+        grown > ends.len() / 2,
+        "the journals have changed the state {grown} times only"
+    );
+
+    // Killed between the new checkpoint and the journal's removal: everything is in the checkpoint.
+    let folded = interrupted(after, &journal).await;
+    let stack = open(folded, Arc::new(Forgetful)).await;
+    assert_eq!(essence(&stack.snapshot().await.unwrap()), wanted);
+    assert!(update(&stack, Version::After).await.steps.is_empty());
+}

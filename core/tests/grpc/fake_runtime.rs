@@ -1,0 +1,108 @@
+//! A language runtime for tests: Run and Cancel are closures, and the rest is not known.
+
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, FutureExt as _};
+use stackwright_proto::pulumirpc::{
+    self as rpc, RunRequest, RunResponse,
+    language_runtime_server::{LanguageRuntime, LanguageRuntimeServer},
+};
+use tonic::{Request, Response, Status};
+
+type Run = dyn Fn(RunRequest) -> BoxFuture<'static, Result<RunResponse, Status>> + Send + Sync;
+
+pub(crate) struct FakeRuntime {
+    run: Arc<Run>,
+    cancel: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl FakeRuntime {
+    pub(crate) fn new<F>(run: impl Fn(RunRequest) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<RunResponse, Status>> + Send + 'static,
+    {
+        Self {
+            run: Arc::new(move |request| run(request).boxed()),
+            cancel: None,
+        }
+    }
+
+    pub(crate) fn on_cancel(mut self, cancel: impl Fn() + Send + Sync + 'static) -> Self {
+        self.cancel = Some(Arc::new(cancel));
+        self
+    }
+
+    /// Serves it until the test's runtime ends; returns the address.
+    pub(crate) async fn serve(self) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let server = tonic::transport::Server::builder()
+            .add_service(LanguageRuntimeServer::new(self))
+            .serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener));
+        tokio::spawn(server);
+        address
+    }
+}
+
+macro_rules! language_runtime {
+    ($($call:ident: $request:ty => $response:ty;)*) => {
+        #[tonic::async_trait]
+        impl LanguageRuntime for FakeRuntime {
+            type InstallDependenciesStream =
+                futures::stream::Empty<Result<rpc::InstallDependenciesResponse, Status>>;
+            type RunPluginStream = futures::stream::Empty<Result<rpc::RunPluginResponse, Status>>;
+
+            async fn run(&self, request: Request<RunRequest>) -> Result<Response<RunResponse>, Status> {
+                // A failed assertion of the program must not look like a runtime that hangs.
+                match tokio::spawn((self.run)(request.into_inner())).await {
+                    Ok(answer) => answer.map(Response::new),
+                    Err(error) => Err(Status::internal(format!("the program panicked: {error}"))),
+                }
+            }
+
+            async fn cancel(&self, _request: Request<()>) -> Result<Response<()>, Status> {
+                match &self.cancel {
+                    Some(cancel) => {
+                        cancel();
+                        Ok(Response::new(()))
+                    }
+                    None => Err(Status::unimplemented("Cancel")),
+                }
+            }
+
+            async fn install_dependencies(
+                &self,
+                _request: Request<rpc::InstallDependenciesRequest>,
+            ) -> Result<Response<Self::InstallDependenciesStream>, Status> {
+                Err(Status::unimplemented("InstallDependencies"))
+            }
+
+            async fn run_plugin(
+                &self,
+                _request: Request<rpc::RunPluginRequest>,
+            ) -> Result<Response<Self::RunPluginStream>, Status> {
+                Err(Status::unimplemented("RunPlugin"))
+            }
+
+            $(async fn $call(&self, _request: Request<$request>) -> Result<Response<$response>, Status> {
+                Err(Status::unimplemented(stringify!($call)))
+            })*
+        }
+    };
+}
+
+language_runtime! {
+    handshake: rpc::LanguageHandshakeRequest => rpc::LanguageHandshakeResponse;
+    get_required_plugins: rpc::GetRequiredPluginsRequest => rpc::GetRequiredPluginsResponse;
+    get_required_packages: rpc::GetRequiredPackagesRequest => rpc::GetRequiredPackagesResponse;
+    get_plugin_info: () => rpc::PluginInfo;
+    runtime_options_prompts: rpc::RuntimeOptionsRequest => rpc::RuntimeOptionsResponse;
+    template: rpc::TemplateRequest => rpc::TemplateResponse;
+    about: rpc::AboutRequest => rpc::AboutResponse;
+    get_program_dependencies: rpc::GetProgramDependenciesRequest => rpc::GetProgramDependenciesResponse;
+    generate_program: rpc::GenerateProgramRequest => rpc::GenerateProgramResponse;
+    generate_project: rpc::GenerateProjectRequest => rpc::GenerateProjectResponse;
+    generate_package: rpc::GeneratePackageRequest => rpc::GeneratePackageResponse;
+    pack: rpc::PackRequest => rpc::PackResponse;
+    link: rpc::LinkRequest => rpc::LinkResponse;
+}

@@ -1,0 +1,155 @@
+//! What the tests share: an engine with a provider of this process, and what its clients ask for.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::{BoxFuture, FutureExt as _};
+use prost_types::{Struct, Value, value::Kind};
+use stackwright::{
+    Engine, Stack, StackSettings,
+    monitor::MonitorServer,
+    operation::{OperationOptions, OperationResult},
+    program::{Program, ProgramContext},
+    provider::{
+        Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, Provider,
+        ProviderResult,
+    },
+    runtime::Runtime,
+    secrets::Base64Provider,
+    store::MemoryStore,
+};
+use stackwright_proto::pulumirpc::{
+    RegisterResourceRequest, RegisterResourceResponse, resource_monitor_client::ResourceMonitorClient,
+};
+use tokio::sync::Notify;
+use tonic::{Status, transport::Channel};
+
+const LIMIT: usize = 400 * 1024 * 1024;
+
+/// Creates whatever is asked for.
+#[derive(Default)]
+pub(crate) struct Echo {
+    /// Resources called `held` say here that they are being created…
+    pub(crate) started: Notify,
+    /// … and wait here.
+    pub(crate) release: Notify,
+}
+
+#[async_trait]
+impl Provider for Echo {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(Capabilities::all())
+    }
+
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        if request.name == "held" {
+            self.started.notify_one();
+            self.release.notified().await;
+        }
+        Ok(CreateResponse {
+            id: format!("id-{}", request.name).into(),
+            outputs: request.inputs,
+            refresh_before_update: false,
+        })
+    }
+
+    async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
+        Ok(())
+    }
+}
+
+pub(crate) fn engine(echo: &Arc<Echo>) -> Engine {
+    Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::new(MemoryStore::new(runtime())))
+        .secrets(Arc::new(Base64Provider))
+        .provider("echo", Arc::clone(echo) as Arc<dyn Provider>)
+        .build()
+        .unwrap()
+}
+
+pub(crate) fn runtime() -> Runtime {
+    Runtime::system(tokio::runtime::Handle::current())
+}
+
+pub(crate) async fn stack(engine: &Engine, name: &str, program: Arc<dyn Program>) -> Stack {
+    let settings = StackSettings {
+        program: Some(program),
+        ..StackSettings::default()
+    };
+    engine.stack(name, settings).await.unwrap()
+}
+
+pub(crate) async fn update(stack: &Stack) -> OperationResult {
+    (*stack.update(OperationOptions::default()).wait().await).clone()
+}
+
+pub(crate) async fn client(address: &str) -> ResourceMonitorClient<Channel> {
+    ResourceMonitorClient::connect(format!("http://{address}"))
+        .await
+        .unwrap()
+        .max_decoding_message_size(LIMIT)
+        .max_encoding_message_size(LIMIT)
+}
+
+pub(crate) fn text(text: &str) -> Value {
+    Value {
+        kind: Some(Kind::StringValue(text.to_owned())),
+    }
+}
+
+pub(crate) fn object(entries: &[(&str, &str)]) -> Struct {
+    Struct {
+        fields: entries
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), text(value)))
+            .collect(),
+    }
+}
+
+pub(crate) fn echo(name: &str, parent: &str, value: &str) -> RegisterResourceRequest {
+    RegisterResourceRequest {
+        r#type: "echo:index:Echo".to_owned(),
+        name: name.to_owned(),
+        parent: parent.to_owned(),
+        custom: true,
+        object: Some(object(&[("value", value)])),
+        accept_secrets: true,
+        supports_result_reporting: true,
+        ..RegisterResourceRequest::default()
+    }
+}
+
+pub(crate) async fn root(client: &mut ResourceMonitorClient<Channel>, project: &str, stack: &str) -> String {
+    let request = RegisterResourceRequest {
+        r#type: "pulumi:pulumi:Stack".to_owned(),
+        name: format!("{project}-{stack}"),
+        ..RegisterResourceRequest::default()
+    };
+    register(client, request).await.unwrap().urn
+}
+
+pub(crate) async fn register(
+    client: &mut ResourceMonitorClient<Channel>,
+    request: RegisterResourceRequest,
+) -> Result<RegisterResourceResponse, Status> {
+    Ok(client.register_resource(request).await?.into_inner())
+}
+
+/// A program that serves its monitor and calls it over loopback, as another process would.
+struct OverLoopback(Box<dyn Fn(String) -> BoxFuture<'static, ()> + Send + Sync>);
+
+#[async_trait]
+impl Program for OverLoopback {
+    async fn run(&self, context: ProgramContext) -> stackwright::Result<()> {
+        let server = MonitorServer::start(&context.monitor, context.monitor.runtime())?;
+        (self.0)(server.address()).await;
+        Ok(())
+    }
+}
+
+pub(crate) fn over_loopback<F>(calls: impl Fn(String) -> F + Send + Sync + 'static) -> Arc<dyn Program>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    Arc::new(OverLoopback(Box::new(move |address| calls(address).boxed())))
+}

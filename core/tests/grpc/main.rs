@@ -1,0 +1,14 @@
+//! Monitors over gRPC: clients on loopback, and programs behind a language runtime.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+mod fake_runtime;
+mod fixture;
+mod language_program;
+mod monitor_server;
+mod python_sdk;

@@ -1,0 +1,99 @@
+//! The Python SDK against a real engine. Left out unless `STACKWRIGHT_TEST_PYTHON` names an interpreter that has it.
+
+use std::{
+    ffi::OsString,
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+    sync::Arc,
+};
+
+use stackwright::{
+    ErrorKind,
+    program::{LanguageRuntimeProgram, Program},
+    property::PropertyValue,
+};
+
+use crate::fixture::{engine, stack, update};
+
+/// The interpreter with its server; it ends with the test.
+struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(python: OsString) -> Self {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/grpc/sdk_program.py");
+        let mut process = Command::new(python)
+            .arg(script)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut port = String::new();
+        let output = process.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut port).unwrap();
+        Self {
+            process,
+            address: format!("127.0.0.1:{}", port.trim()),
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_of_the_python_sdk_run_side_by_side_and_fail_with_their_own_words() {
+    let Some(python) = std::env::var_os("STACKWRIGHT_TEST_PYTHON") else {
+        return;
+    };
+    let server = Server::start(python);
+    let program: Arc<dyn Program> = Arc::new(LanguageRuntimeProgram::new(&server.address));
+    let engine = engine(&Arc::default());
+    let dev = stack(&engine, "shop/dev", Arc::clone(&program)).await;
+    let prod = stack(&engine, "shop/prod", Arc::clone(&program)).await;
+    let (first, second) = tokio::join!(update(&dev), update(&prod));
+    for (result, name) in [(first, "dev"), (second, "prod")] {
+        assert!(result.error.is_none(), "{name}: {:?}", result.error);
+        assert_eq!(
+            result.changes.get("create"),
+            Some(&22),
+            "{name}: {:?}",
+            result.changes
+        );
+        assert_eq!(result.outputs.get("last"), Some(&"id-r19".into()));
+        assert!(matches!(
+            result.outputs.get("hidden"),
+            Some(PropertyValue::Secret(_))
+        ));
+        let said: Vec<&str> = result
+            .diagnostics
+            .iter()
+            .map(|said| said.message.as_str())
+            .collect();
+        assert_eq!(said, ["twenty of them"], "{name}");
+        let echoes = result
+            .snapshot
+            .resources
+            .iter()
+            .filter(|state| state.resource_type.package() == "echo");
+        for state in echoes {
+            assert_eq!(state.inputs.get("stack"), Some(&name.into()));
+        }
+    }
+    let again = update(&dev).await;
+    assert_eq!(again.changes.get("same"), Some(&22), "{:?}", again.changes);
+
+    let failing = stack(&engine, "shop/failing", program).await;
+    let error = update(&failing).await.error.unwrap();
+    assert_eq!(error.kind(), ErrorKind::Program);
+    assert!(
+        error.message().starts_with("an unhandled error occurred: "),
+        "{error}"
+    );
+    assert!(error.message().contains("out of luck"), "{error}");
+}

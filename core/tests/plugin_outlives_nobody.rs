@@ -1,0 +1,80 @@
+//! A host that is killed takes its plugins, and what they have started, with it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use stackwright::{
+    plugin::{PluginCommand, PluginProcess, PluginTimeouts, Start},
+    runtime::Runtime,
+};
+
+const FIFO: &str = "HOST_PROCESS_FIFO";
+
+/// Not a test of its own: the host that the test below starts and kills.
+#[tokio::test]
+#[ignore = "the host process of the other test"]
+#[expect(clippy::disallowed_methods, reason = "the test talks to its other self")]
+async fn host() {
+    let fifo = std::env::var(FIFO).unwrap();
+    // Deaf to interrupts, with a child of its own; both hold the fifo open as long as they live.
+    let script = format!("trap '' INT HUP TERM; exec 9>'{fifo}'; sleep 600 & echo 1; wait");
+    let start = Start {
+        label: "test (resource)".into(),
+        command: PluginCommand {
+            program: PathBuf::from("/bin/sh"),
+            arguments: vec!["-c".into(), script.into(), "plugin".into()],
+            environment: Vec::new(),
+        },
+        engine_address: String::new(),
+        directory: None,
+        environment: Vec::new(),
+        visible: false,
+        sink: None,
+        guard_shell: Some(PathBuf::from("/bin/sh")),
+        timeouts: PluginTimeouts::default(),
+    };
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let process = PluginProcess::start(start, &runtime).await.unwrap();
+    std::fs::write(format!("{fifo}.ready"), "plugin is up\n").unwrap();
+    process.exited().await;
+}
+
+#[test]
+fn a_killed_host_leaves_no_plugin_and_no_child_of_a_plugin() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("alive");
+    let ready = folder.path().join("alive.ready");
+    for path in [&fifo, &ready] {
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+    let mut host = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "host", "--ignored", "--nocapture"])
+        .env(FIFO, &fifo)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut alive = std::fs::File::open(&fifo).unwrap();
+    let mut line = String::new();
+    BufReader::new(std::fs::File::open(&ready).unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "plugin is up\n");
+
+    host.kill().unwrap();
+    host.wait().unwrap();
+
+    // The end of the fifo comes when the last process that holds it open is gone.
+    let mut rest = Vec::new();
+    alive.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, b"");
+}
