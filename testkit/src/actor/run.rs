@@ -1,0 +1,156 @@
+//! Runs of the program: what the director has it do.
+
+use std::{
+    future::Future,
+    sync::{Mutex, PoisonError},
+};
+
+use serde_json::{Value, json};
+use stackwright::{
+    Error, ErrorKind,
+    diagnostic::Severity,
+    monitor::{Invoke, Monitor, Read, Registered, Registration, WireStatus},
+    property::json::{PlainMap, PlainValue},
+    urn::Urn,
+};
+use tokio::sync::oneshot;
+
+use crate::provider::plain;
+
+/// The answer to a request: what comes back, or an error with its kind.
+pub(super) type Answer = Result<Value, Value>;
+
+/// One run of the program, until it is finished.
+pub(super) struct Run {
+    monitor: Monitor,
+    finish: Mutex<Option<oneshot::Sender<Result<(), Error>>>>,
+}
+
+impl Run {
+    pub(super) fn new(monitor: Monitor) -> (Self, oneshot::Receiver<Result<(), Error>>) {
+        let (sender, receiver) = oneshot::channel();
+        let run = Self {
+            monitor,
+            finish: Mutex::new(Some(sender)),
+        };
+        (run, receiver)
+    }
+
+    /// Starts a request before it returns; what is left to wait for is in the future.
+    pub(super) fn start(
+        &self,
+        verb: &str,
+        message: &Value,
+    ) -> Box<dyn Future<Output = Answer> + Send + Unpin> {
+        let goal = message["goal"].to_string();
+        match verb {
+            "register" => match Registration::from_json(goal.as_bytes()) {
+                Ok(registration) => {
+                    let answer = self.monitor.register(registration);
+                    later(async move { answer.await.map(registered).map_err(|status| refused(&status)) })
+                }
+                Err(it) => now(Err(error(&it))),
+            },
+            "read" => match Read::from_json(goal.as_bytes()) {
+                Ok(read) => {
+                    let answer = self.monitor.read(read);
+                    later(async move { answer.await.map(registered).map_err(|status| refused(&status)) })
+                }
+                Err(it) => now(Err(error(&it))),
+            },
+            "registerOutputs" => self.outputs(message),
+            "invoke" => match Invoke::from_json(goal.as_bytes()) {
+                Ok(invoke) => {
+                    let monitor = self.monitor.clone();
+                    later(async move {
+                        let result = monitor.invoke(invoke).await.map_err(|status| refused(&status))?;
+                        Ok(json!({ "result": plain(result) }))
+                    })
+                }
+                Err(it) => now(Err(error(&it))),
+            },
+            "export" => now(self.export(message)),
+            "log" => now(self.log(message)),
+            "finish" => now(Ok(self.finish(message["error"].as_str()))),
+            other => now(Err(broken(format!("a program cannot {other}")))),
+        }
+    }
+
+    fn outputs(&self, message: &Value) -> Box<dyn Future<Output = Answer> + Send + Unpin> {
+        let urn = Urn::parse(message["of"].as_str().unwrap_or_default());
+        let outputs = serde_json::from_value::<PlainMap>(message["outputs"].clone());
+        match (urn, outputs) {
+            (Ok(urn), Ok(outputs)) => {
+                let monitor = self.monitor.clone();
+                later(async move {
+                    monitor
+                        .register_outputs(&urn, outputs.0)
+                        .await
+                        .map_err(|status| refused(&status))?;
+                    Ok(json!({}))
+                })
+            }
+            _ => now(Err(broken(format!("these are no outputs: {message}")))),
+        }
+    }
+
+    fn export(&self, message: &Value) -> Answer {
+        let value: PlainValue =
+            serde_json::from_value(message["value"].clone()).map_err(|error| broken(error.to_string()))?;
+        self.monitor
+            .export(message["name"].as_str().unwrap_or_default(), value.0);
+        Ok(json!({}))
+    }
+
+    fn log(&self, message: &Value) -> Answer {
+        let severity: Severity =
+            serde_json::from_value(message["severity"].clone()).map_err(|error| broken(error.to_string()))?;
+        self.monitor
+            .log(severity, message["message"].as_str().unwrap_or_default(), None);
+        Ok(json!({}))
+    }
+
+    fn finish(&self, error: Option<&str>) -> Value {
+        let sender = self.finish.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let end = error.map_or(Ok(()), |message| Err(Error::new(ErrorKind::Program, message)));
+        if let Some(sender) = sender {
+            // The engine may have ended the run already.
+            drop(sender.send(end));
+        }
+        json!({})
+    }
+}
+
+fn later(
+    future: impl Future<Output = Answer> + Send + 'static,
+) -> Box<dyn Future<Output = Answer> + Send + Unpin> {
+    Box::new(Box::pin(future))
+}
+
+fn now(answer: Answer) -> Box<dyn Future<Output = Answer> + Send + Unpin> {
+    Box::new(std::future::ready(answer))
+}
+
+fn registered(registered: Registered) -> Value {
+    json!({
+        "urn": registered.urn, "id": registered.id, "outputs": plain(registered.outputs),
+        "unknown": registered.unknown, "failed": registered.failed,
+    })
+}
+
+fn refused(status: &WireStatus) -> Value {
+    json!({ "kind": "program", "message": status.message, "code": status.code })
+}
+
+/// An error of the actor itself.
+pub(super) fn broken(message: impl Into<String>) -> Value {
+    json!({ "kind": "actor", "message": message.into() })
+}
+
+/// An error of the face.
+pub(super) fn error(error: &Error) -> Value {
+    json!({
+        "kind": error.kind().name(), "message": error.message(), "urn": error.urn(),
+        "provider": error.provider(), "phase": error.phase(),
+    })
+}

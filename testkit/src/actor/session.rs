@@ -1,0 +1,224 @@
+//! The session: the engine that is open, its stack, the running operation and the runs of the program.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde_json::{Value, json};
+use stackwright::{
+    Engine, Stack, StackSettings,
+    operation::{Operation, OperationKind, OperationOptions},
+    program::{self, ProgramContext},
+    project::{Config, ConfigKey, ConfigValue},
+    runtime::Runtime,
+    secrets::PassphraseProvider,
+    store,
+};
+
+use super::{
+    run::{Answer, Run, broken, error},
+    wire::Wire,
+};
+use crate::provider::{ScriptedProvider, plain};
+
+/// What the actor holds.
+pub(super) struct Session {
+    wire: Arc<Wire>,
+    open: Mutex<Option<Open>>,
+    operation: Mutex<Option<Operation>>,
+    runs: Arc<Mutex<HashMap<u64, Arc<Run>>>>,
+}
+
+#[derive(Clone)]
+struct Open {
+    engine: Engine,
+    stack: Stack,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Session {
+    pub(super) fn new(wire: Arc<Wire>) -> Self {
+        Self {
+            wire,
+            open: Mutex::default(),
+            operation: Mutex::default(),
+            runs: Arc::default(),
+        }
+    }
+
+    /// Takes a request; it has been started when this returns, its answer comes later.
+    pub(super) fn take(self: &Arc<Self>, id: u64, verb: &str, message: &Value) {
+        if let Some(number) = message["program"].as_u64() {
+            let run = locked(&self.runs).get(&number).cloned();
+            let Some(run) = run else {
+                return self.answer(
+                    id,
+                    Err(json!({ "kind": "program", "message": "the run has ended" })),
+                );
+            };
+            let answer = run.start(verb, message);
+            let session = Arc::clone(self);
+            tokio::spawn(async move { session.answer(id, answer.await) });
+            return;
+        }
+        let (session, verb, message) = (Arc::clone(self), verb.to_owned(), message.clone());
+        if verb == "cancel" {
+            // At once, and not after what else is going on.
+            if let Some(operation) = locked(&self.operation).as_ref() {
+                operation.cancel();
+            }
+            return self.answer(id, Ok(json!({})));
+        }
+        tokio::spawn(async move {
+            let answer = session.do_it(&verb, &message).await;
+            session.answer(id, answer);
+        });
+    }
+
+    fn answer(&self, id: u64, answer: Answer) {
+        self.wire.send(&match answer {
+            Ok(value) => json!({ "id": id, "ok": value }),
+            Err(error) => json!({ "id": id, "error": error }),
+        });
+    }
+
+    async fn do_it(&self, verb: &str, message: &Value) -> Answer {
+        match verb {
+            "hello" => Ok(json!({ "face": "rust", "references": "resolved" })),
+            "open" => self.open(message).await,
+            "start" => self.start(message).await,
+            "importState" => {
+                let document = message["deployment"].to_string();
+                self.opened()?
+                    .stack
+                    .import(document.as_bytes())
+                    .await
+                    .map_err(|it| error(&it))?;
+                Ok(json!({}))
+            }
+            "exportState" => {
+                let document = self.opened()?.stack.export(true).await.map_err(|it| error(&it))?;
+                serde_json::from_slice(&document).map_err(|error| broken(error.to_string()))
+            }
+            "close" => {
+                let open = locked(&self.open).take();
+                if let Some(open) = open {
+                    open.engine.close().await;
+                }
+                Ok(json!({}))
+            }
+            other => Err(broken(format!("this actor cannot {other}"))),
+        }
+    }
+
+    fn opened(&self) -> Result<Open, Value> {
+        locked(&self.open)
+            .clone()
+            .ok_or_else(|| broken("nothing is open"))
+    }
+
+    async fn open(&self, message: &Value) -> Answer {
+        let text = |name: &str| message[name].as_str().unwrap_or_default();
+        let runtime = Runtime::system(tokio::runtime::Handle::current());
+        let store = store::open(text("store"), Path::new("/"), &runtime).map_err(|it| error(&it))?;
+        let mut builder = Engine::builder(tokio::runtime::Handle::current())
+            .store(store)
+            .secrets(Arc::new(PassphraseProvider::new(text("passphrase"), runtime)));
+        for package in message["packages"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
+            let provider = ScriptedProvider::new(package, Arc::new(Arc::clone(&self.wire)));
+            builder = builder.provider(package, Arc::new(provider));
+        }
+        let engine = builder.build().map_err(|it| error(&it))?;
+        let config = config(&message["config"])?;
+        let settings = StackSettings {
+            program: Some(self.program()),
+            config,
+            ..StackSettings::default()
+        };
+        let name = format!("{}/{}", text("project"), text("stack"));
+        let stack = engine.stack(&name, settings).await.map_err(|it| error(&it))?;
+        *locked(&self.open) = Some(Open { engine, stack });
+        Ok(json!({}))
+    }
+
+    /// Returns the program: it tells the director that it runs, and does what it is told until it is finished.
+    fn program(&self) -> Arc<dyn program::Program> {
+        let (wire, runs) = (Arc::clone(&self.wire), Arc::clone(&self.runs));
+        program::from_fn(move |context: ProgramContext| {
+            let (wire, runs) = (Arc::clone(&wire), Arc::clone(&runs));
+            async move {
+                let number = wire.number();
+                let (run, finished) = Run::new(context.monitor.clone());
+                locked(&runs).insert(number, Arc::new(run));
+                wire.send(&json!({ "program": number, "preview": context.info.dry_run }));
+                let result = tokio::select! {
+                    result = finished => result.unwrap_or(Ok(())),
+                    () = context.ended() => {
+                        wire.send(&json!({ "programEnded": number }));
+                        Ok(())
+                    }
+                };
+                locked(&runs).remove(&number);
+                result
+            }
+        })
+    }
+
+    async fn start(&self, message: &Value) -> Answer {
+        let open = self.opened()?;
+        let mut options = OperationOptions::from_json(message["options"].to_string().as_bytes())
+            .map_err(|it| error(&it))?;
+        let kind = match message["operation"].as_str() {
+            Some("preview") => {
+                options = options.preview();
+                OperationKind::Update
+            }
+            Some("update") => OperationKind::Update,
+            Some("refresh") => OperationKind::Refresh,
+            Some("destroy") => OperationKind::Destroy,
+            other => return Err(broken(format!("there is no operation {other:?}"))),
+        };
+        let operation = open.stack.start(kind, options, None);
+        *locked(&self.operation) = Some(operation.clone());
+        let mut stream = operation.events();
+        let json = stream.json(false);
+        let mut events = Vec::new();
+        while let Some(event) = stream.next().await {
+            let line = json.line(&event);
+            events.push(
+                serde_json::from_str::<Value>(&line).map_err(|error| broken(format!("{line}: {error}")))?,
+            );
+        }
+        let result = operation.wait().await;
+        Ok(json!({
+            "outcome": result.outcome.name(), "error": result.error.as_ref().map(error),
+            "changes": result.changes, "outputs": plain(result.outputs.clone()), "events": events,
+        }))
+    }
+}
+
+/// Reads configuration.
+fn config(entries: &Value) -> Result<Config, Value> {
+    let mut config = Config::new();
+    for (name, entry) in entries.as_object().into_iter().flatten() {
+        let key = ConfigKey::parse(name).map_err(|it| error(&it))?;
+        let text = entry["value"].as_str().unwrap_or_default();
+        let value = if entry["secret"] == json!(true) {
+            ConfigValue::secret(text)
+        } else {
+            ConfigValue::plain(text)
+        };
+        config.insert(key, value);
+    }
+    Ok(config)
+}

@@ -1,0 +1,167 @@
+//! Plays every story of a folder through one face and says how many passed.
+
+use std::{
+    collections::VecDeque,
+    io::Write as _,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{Mutex, PoisonError},
+};
+
+use stackwright_testkit::{
+    director::{ActorCommand, ActorProcess, play},
+    story::{Story, StoryError, read_directory},
+};
+
+const USAGE: &str = "\
+usage: scenarios --dir FOLDER [--face rust|c|python|node] [--runner COMMAND] [--jobs N] [--only TEXT] [--verbose]
+
+Plays the stories of FOLDER. COMMAND starts the face's actor (see scenarios/PROTOCOL.md); the one of the
+Rust face is this program itself. TEXT keeps the stories whose path contains it.";
+
+#[derive(Debug)]
+struct Arguments {
+    dir: PathBuf,
+    face: String,
+    runner: Option<String>,
+    jobs: usize,
+    only: String,
+    verbose: bool,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let runtime = tokio::runtime::Runtime::new();
+    let work = async {
+        if words.first().is_some_and(|word| word == "--act") {
+            return stackwright_testkit::actor::serve(tokio::io::stdin(), tokio::io::stdout()).await;
+        }
+        let arguments = parse(words)?;
+        let (passed, failed) = run(&arguments).await?;
+        say(&format!("{passed} passed, {failed} failed\n"));
+        if failed > 0 { Err(String::new()) } else { Ok(()) }
+    };
+    match runtime.map_err(|error| error.to_string()).and_then(|runtime| {
+        let result = runtime.block_on(work);
+        // Whatever still blocks a thread, standard input for instance, must not keep the process.
+        runtime.shutdown_background();
+        result
+    }) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            if !message.is_empty() {
+                say(&format!("{message}\n"));
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    // Nobody is left to be told when this fails.
+    drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+}
+
+fn parse(words: Vec<String>) -> Result<Arguments, String> {
+    let mut arguments = Arguments {
+        dir: PathBuf::new(),
+        face: "rust".into(),
+        runner: None,
+        jobs: 2,
+        only: String::new(),
+        verbose: false,
+    };
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let mut value = || {
+            words
+                .next()
+                .ok_or_else(|| format!("{word} needs a value\n\n{USAGE}"))
+        };
+        match word.as_str() {
+            "--dir" => arguments.dir = value()?.into(),
+            "--face" => arguments.face = value()?,
+            "--runner" => arguments.runner = Some(value()?),
+            "--jobs" => arguments.jobs = value()?.parse().map_err(|error| format!("--jobs: {error}"))?,
+            "--only" => arguments.only = value()?,
+            "--verbose" => arguments.verbose = true,
+            _ => return Err(format!("unknown argument {word}\n\n{USAGE}")),
+        }
+    }
+    if arguments.dir.as_os_str().is_empty() {
+        return Err(USAGE.into());
+    }
+    Ok(arguments)
+}
+
+fn command(arguments: &Arguments) -> Result<ActorCommand, String> {
+    let split = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let words = match (&arguments.runner, arguments.face.as_str()) {
+        (Some(runner), _) => split(runner),
+        (None, "rust") => {
+            let program = std::env::current_exe().map_err(|error| error.to_string())?;
+            vec![program.display().to_string(), "--act".into()]
+        }
+        (None, "python") => split("python3 bindings-python/tests/scenario_runner.py"),
+        (None, "node") => split("node bindings-node/tests/scenario_runner.mjs"),
+        (None, "c") => split("target/scenario_runner_c"),
+        (None, other) => return Err(format!("unknown face {other}\n\n{USAGE}")),
+    };
+    Ok(ActorCommand { words })
+}
+
+async fn run(arguments: &Arguments) -> Result<(usize, usize), String> {
+    let command = command(arguments)?;
+    let mut stories = read_directory(&arguments.dir).map_err(|error| error.to_string())?;
+    stories.retain(|story| path(story).contains(&arguments.only));
+    if stories.is_empty() {
+        return Err(format!("there are no stories in {}", arguments.dir.display()));
+    }
+    let total = stories.len();
+    let waiting = Mutex::new(VecDeque::from(stories));
+    let workers = (0..arguments.jobs.max(1)).map(|_| work(&waiting, &command, arguments.verbose));
+    let failed: usize = futures::future::join_all(workers).await.into_iter().sum();
+    Ok((total - failed, failed))
+}
+
+fn path(story: &Result<Story, StoryError>) -> String {
+    match story {
+        Ok(story) => story.path.display().to_string(),
+        Err(error) => error.path.display().to_string(),
+    }
+}
+
+/// Plays stories until none is left; returns how many failed.
+async fn work(
+    waiting: &Mutex<VecDeque<Result<Story, StoryError>>>,
+    command: &ActorCommand,
+    verbose: bool,
+) -> usize {
+    let mut actor: Option<ActorProcess> = None;
+    let mut failed = 0;
+    loop {
+        let story = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(story) = story else { break };
+        let name = path(&story);
+        let failures = match story {
+            Ok(story) => play(&story, command, &mut actor).await.failures,
+            Err(error) => vec![error.to_string()],
+        };
+        if failures.is_empty() {
+            if verbose {
+                say(&format!("ok      {name}\n"));
+            }
+        } else {
+            failed += 1;
+            say(&format!(
+                "FAILED  {name}\n        {}\n",
+                failures.join("\n        ")
+            ));
+        }
+    }
+    if let Some(actor) = actor {
+        actor.end().await;
+    }
+    failed
+}

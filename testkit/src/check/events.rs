@@ -1,0 +1,192 @@
+//! Checks of events: steps, their order and their details, messages, counts.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Findings, names};
+use crate::story::{DiagnosticExpectation, Expectation};
+
+/// The events of an operation, in the form of the reference log.
+pub(super) struct Events<'a> {
+    all: &'a [Value],
+}
+
+/// A step that has begun.
+struct Step {
+    label: String,
+    urn: String,
+    begin: u64,
+    metadata: Value,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn new(result: &'a Value) -> Self {
+        let all = result
+            .get("events")
+            .and_then(Value::as_array)
+            .map_or(&[][..], Vec::as_slice);
+        Self { all }
+    }
+
+    pub(super) fn all(&self) -> &'a [Value] {
+        self.all
+    }
+
+    /// Returns sequence and payload of the events of a kind.
+    pub(super) fn of(&self, kind: &str) -> impl Iterator<Item = (u64, &'a Value)> {
+        self.all.iter().filter_map(move |event| {
+            let payload = event.get(kind)?;
+            Some((event["sequence"].as_u64().unwrap_or_default(), payload))
+        })
+    }
+
+    /// Returns the steps that stories speak of.
+    fn steps(&self) -> Vec<Step> {
+        let steps = self.of("resourcePreEvent").map(|(begin, payload)| {
+            let metadata = &payload["metadata"];
+            let urn = text(metadata, "urn");
+            Step {
+                label: format!("{} {}", text(metadata, "op"), names::name(urn)),
+                urn: urn.to_owned(),
+                begin,
+                metadata: metadata.clone(),
+            }
+        });
+        steps.filter(|step| !names::is_implied(&step.urn)).collect()
+    }
+
+    /// Returns where a step that began at `begin` ended.
+    fn end(&self, urn: &str, begin: u64) -> Option<u64> {
+        let ends = self.of("resOutputsEvent").chain(self.of("resOpFailedEvent"));
+        let ends =
+            ends.filter(|(sequence, payload)| *sequence > begin && text(&payload["metadata"], "urn") == urn);
+        ends.map(|(sequence, _)| sequence).min()
+    }
+
+    fn diagnostics(&self) -> Vec<&'a Value> {
+        self.of("diagnosticEvent").map(|(_, payload)| payload).collect()
+    }
+}
+
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(super) fn check(events: &Events<'_>, expected: &Expectation, wrong: &mut Findings) {
+    let steps = events.steps();
+    if let Some(expected) = &expected.steps {
+        let labels = steps.iter().map(|step| step.label.clone()).collect();
+        wrong.same_names("steps", expected, labels);
+    }
+    if let Some(expected) = &expected.failed {
+        let failed = events
+            .of("resOpFailedEvent")
+            .map(|(_, payload)| &payload["metadata"]);
+        let labels = failed.map(|it| format!("{} {}", text(it, "op"), names::name(text(it, "urn"))));
+        wrong.same_names("failed steps", expected, labels.collect());
+    }
+    for chain in &expected.order {
+        for pair in chain.windows(2) {
+            check_order(events, &steps, &pair[0], &pair[1], wrong);
+        }
+    }
+    for (label, members) in &expected.metadata {
+        match steps.iter().find(|step| step.label == *label) {
+            Some(step) => wrong.compare(
+                &format!("step `{label}`"),
+                members,
+                &names::shortened(&step.metadata),
+            ),
+            None => wrong.push(format!("there is no step `{label}`")),
+        }
+    }
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for event in events.all() {
+        let kind = event
+            .as_object()
+            .into_iter()
+            .flatten()
+            .find(|(_, payload)| payload.is_object());
+        *counts
+            .entry(kind.map_or("", |(kind, _)| kind.as_str()))
+            .or_default() += 1;
+    }
+    for (kind, expected) in &expected.events {
+        let found = counts.get(kind.as_str()).copied().unwrap_or_default();
+        if found != *expected {
+            wrong.push(format!("{found} events of kind {kind}, not {expected}"));
+        }
+    }
+    check_diagnostics(events, expected, wrong);
+}
+
+fn check_order(events: &Events<'_>, steps: &[Step], first: &str, second: &str, wrong: &mut Findings) {
+    let find = |label: &str| steps.iter().find(|step| step.label == label);
+    let (Some(before), Some(after)) = (find(first), find(second)) else {
+        wrong.push(format!(
+            "no order of `{first}` and `{second}`: not both are there"
+        ));
+        return;
+    };
+    // Components have no event of their end unless they publish outputs.
+    let end = events.end(&before.urn, before.begin).unwrap_or(before.begin);
+    let is_component =
+        before.metadata["new"].get("custom").is_none() && before.metadata["old"].get("custom").is_none();
+    let end = if is_component { before.begin } else { end };
+    if end >= after.begin {
+        wrong.push(format!("step `{second}` began before step `{first}` had ended"));
+    }
+}
+
+fn check_diagnostics(events: &Events<'_>, expected: &Expectation, wrong: &mut Findings) {
+    let diagnostics = events.diagnostics();
+    let told = || {
+        let texts = diagnostics.iter().filter(|it| text(it, "severity") != "debug");
+        let texts = texts.map(|it| format!("{}: {}", text(it, "severity"), message(it)));
+        texts.collect::<Vec<_>>().join(" | ")
+    };
+    for wanted in &expected.diagnostics {
+        let found = diagnostics
+            .iter()
+            .filter(|diagnostic| fits(diagnostic, wanted))
+            .count();
+        let right = wanted.count.map_or(found > 0, |count| found == count);
+        if !right {
+            wrong.push(format!("{found} messages fit {wanted:?}; there were: {}", told()));
+        }
+    }
+    for unwanted in &expected.no_diagnostics {
+        if diagnostics
+            .iter()
+            .any(|diagnostic| message(diagnostic).contains(unwanted.as_str()))
+        {
+            wrong.push(format!("a message says {unwanted:?}; there were: {}", told()));
+        }
+    }
+}
+
+fn message(diagnostic: &Value) -> &str {
+    let message = text(diagnostic, "message");
+    message.strip_suffix('\n').unwrap_or(message)
+}
+
+fn fits(diagnostic: &Value, wanted: &DiagnosticExpectation) -> bool {
+    let about = match text(diagnostic, "urn") {
+        "" => String::new(),
+        urn => names::name(urn),
+    };
+    wanted
+        .severity
+        .as_deref()
+        .is_none_or(|severity| severity == text(diagnostic, "severity"))
+        && wanted
+            .text
+            .as_deref()
+            .is_none_or(|whole| whole == message(diagnostic))
+        && wanted
+            .contains
+            .as_deref()
+            .is_none_or(|part| message(diagnostic).contains(part))
+        && wanted.about.as_deref().is_none_or(|name| name == about)
+}

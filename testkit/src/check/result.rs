@@ -1,0 +1,78 @@
+//! Checks of results: how the operation ended, its error, its counts, its outputs.
+
+use serde_json::{Value, json};
+
+use super::{
+    Findings,
+    events::{Events, text},
+    names,
+};
+use crate::story::Expectation;
+
+pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation, wrong: &mut Findings) {
+    let outcome = text(result, "outcome");
+    let wanted = expected.result.as_deref().unwrap_or("succeeded");
+    let error = result.get("error").filter(|error| !error.is_null());
+    if outcome != wanted {
+        let messages: Vec<_> = events
+            .of("diagnosticEvent")
+            .filter(|(_, it)| text(it, "severity") == "error")
+            .map(|(_, it)| text(it, "message").trim_end())
+            .collect();
+        let error = error.map_or("", |error| text(error, "message"));
+        wrong.push(format!(
+            "the result is {outcome:?}, not {wanted}: {error} {messages:?}"
+        ));
+    }
+    if (outcome == "succeeded") == error.is_some() {
+        wrong.push(format!("a result that is {outcome} has the error {error:?}"));
+    }
+    if let Some(expected) = &expected.error {
+        let error = error.unwrap_or(&Value::Null);
+        let about = names::name(text(error, "urn"));
+        let right = expected
+            .kind
+            .as_deref()
+            .is_none_or(|kind| kind == text(error, "kind"))
+            && expected
+                .message
+                .as_deref()
+                .is_none_or(|part| text(error, "message").contains(part))
+            && expected.about.as_deref().is_none_or(|name| name == about);
+        if !right {
+            wrong.push(format!("the error is {error}, not {expected:?}"));
+        }
+    }
+    let changes = result.get("changes").cloned().unwrap_or_else(|| json!({}));
+    if let Some(expected) = &expected.changes {
+        wrong.compare("changes", &json!({ "$exactly": expected }), &changes);
+    }
+    for (_, summary) in events.of("summaryEvent") {
+        if !crate::value::equal(&summary["resourceChanges"], &changes) {
+            wrong.push(format!(
+                "the summary counts {}, the result {changes}",
+                summary["resourceChanges"]
+            ));
+        }
+        if expected
+            .maybe_corrupt
+            .is_some_and(|wanted| summary["maybeCorrupt"] != json!(wanted))
+        {
+            wrong.push(format!(
+                "the summary says maybeCorrupt: {}",
+                summary["maybeCorrupt"]
+            ));
+        }
+        // After a second cancellation the summary may have been given before the last word.
+        if text(summary, "result") != outcome && outcome != "canceled" {
+            wrong.push(format!(
+                "the summary says {}, the result {outcome}",
+                summary["result"]
+            ));
+        }
+    }
+    if let Some(expected) = &expected.outputs {
+        let outputs = result.get("outputs").unwrap_or(&Value::Null);
+        wrong.compare("outputs", expected, &names::shortened(outputs));
+    }
+}

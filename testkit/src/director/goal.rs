@@ -1,0 +1,246 @@
+//! Goals: what an actor is asked to register, made from a statement and the answers of earlier ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::reference::{Reference, for_each_reference, replace_references};
+use crate::{
+    story::{AliasSpec, Statement},
+    value,
+};
+
+/// The text by which provider references name an id that is not known yet.
+const UNKNOWN_ID: &str = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+
+/// Who turns references into values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum References {
+    /// The director: the actor gets values, URNs and explicit lists of dependencies.
+    Resolved,
+    /// The actor: it gets handles, and its face's own outputs carry values and dependencies.
+    Native,
+}
+
+/// The answers of the statements so far, by handle.
+pub type Answers = BTreeMap<String, Value>;
+
+/// Makes goals from statements.
+pub(super) struct GoalMaker<'a> {
+    pub(super) references: References,
+    pub(super) preview: bool,
+    pub(super) answers: &'a Answers,
+}
+
+impl GoalMaker<'_> {
+    /// Returns the goal of a registration or a read.
+    pub(super) fn goal(&self, statement: &Statement, resource_type: &str, custom: bool) -> Value {
+        let mut goal = Map::new();
+        let mut put = |name: &str, value: Value| {
+            goal.insert(name.into(), value);
+        };
+        put("type", resource_type.into());
+        put("name", statement.name.clone().unwrap_or_default().into());
+        put("custom", custom.into());
+        put("inputs", self.inputs(&statement.inputs));
+        if let Some(parent) = &statement.parent_urn {
+            put("parent", parent.clone().into());
+        } else if let Some(parent) = &statement.parent {
+            put("parent", self.resource(parent));
+        }
+        let dependencies = self.dependencies(statement);
+        if !dependencies.is_empty() {
+            put("dependencies", dependencies.into());
+        }
+        if self.references == References::Resolved && custom {
+            put(
+                "propertyDependencies",
+                self.property_dependencies(&statement.inputs),
+            );
+        }
+        if let Some(provider) = &statement.provider {
+            put("provider", self.provider(provider));
+        }
+        if !statement.providers.is_empty() {
+            put("providers", self.providers(&statement.providers));
+        }
+        self.options(statement, &mut put);
+        goal.into()
+    }
+
+    /// Returns the goal of a function call.
+    pub(super) fn invoke(&self, statement: &Statement, token: &str) -> Value {
+        let mut goal = json!({ "token": token, "arguments": self.inputs(&statement.inputs) });
+        if let Some(provider) = &statement.provider {
+            goal["provider"] = self.provider(provider);
+        }
+        if let Some(parent) = &statement.parent {
+            goal["parent"] = self.resource(parent);
+        }
+        if !statement.depends_on.is_empty() {
+            goal["dependsOn"] = statement
+                .depends_on
+                .iter()
+                .map(|handle| self.resource(handle))
+                .collect();
+        }
+        goal
+    }
+
+    fn options(&self, statement: &Statement, put: &mut impl FnMut(&str, Value)) {
+        for (name, flag) in [
+            ("protect", statement.protect),
+            ("deleteBeforeReplace", statement.delete_before_replace),
+            ("retainOnDelete", statement.retain_on_delete),
+        ] {
+            if let Some(flag) = flag {
+                put(name, flag.into());
+            }
+        }
+        for (name, list) in [
+            ("ignoreChanges", &statement.ignore_changes),
+            ("replaceOnChanges", &statement.replace_on_changes),
+            ("additionalSecretOutputs", &statement.additional_secret_outputs),
+        ] {
+            if !list.is_empty() {
+                put(name, list.clone().into());
+            }
+        }
+        if !statement.aliases.is_empty() {
+            put("aliases", statement.aliases.iter().map(alias).collect());
+        }
+        if let Some(id) = &statement.import {
+            put("importId", id.clone().into());
+        }
+        if let Some(version) = &statement.version {
+            put("version", version.clone().into());
+        }
+        if !statement.custom_timeouts.is_empty() {
+            put("customTimeouts", json!(statement.custom_timeouts));
+        }
+        if let Some(handle) = &statement.deleted_with {
+            put("deletedWith", self.resource(handle));
+        }
+        if !statement.replace_with.is_empty() {
+            put(
+                "replaceWith",
+                statement
+                    .replace_with
+                    .iter()
+                    .map(|handle| self.resource(handle))
+                    .collect(),
+            );
+        }
+        if let Some(trigger) = &statement.replacement_trigger {
+            put("replacementTrigger", value::to_plain(&self.value(trigger)));
+        }
+    }
+
+    /// Returns values in plain JSON form, references replaced.
+    pub(super) fn inputs(&self, inputs: &Map<String, Value>) -> Value {
+        value::to_plain(&self.value(&Value::Object(inputs.clone())))
+    }
+
+    pub(super) fn value(&self, value: &Value) -> Value {
+        replace_references(value, &mut |reference| match self.references {
+            References::Native => {
+                let way = std::iter::once(reference.handle).chain(reference.path);
+                json!({ "$output": way.collect::<Vec<_>>() })
+            }
+            References::Resolved => {
+                let answer = self.answers.get(&reference.handle).unwrap_or(&Value::Null);
+                reference.resolve(answer, self.preview)
+            }
+        })
+    }
+
+    /// Returns the URN of a handle, or the handle itself for the actor to look up.
+    pub(super) fn resource(&self, handle: &str) -> Value {
+        match self.references {
+            References::Native => json!({ "$resource": handle }),
+            References::Resolved => self
+                .answers
+                .get(handle)
+                .map_or(Value::Null, |answer| answer["urn"].clone()),
+        }
+    }
+
+    pub(super) fn provider(&self, handle: &str) -> Value {
+        let Some(answer) = self
+            .answers
+            .get(handle)
+            .filter(|_| self.references == References::Resolved)
+        else {
+            return json!({ "$resource": handle });
+        };
+        let id = answer["id"]
+            .as_str()
+            .filter(|id| !id.is_empty())
+            .unwrap_or(UNKNOWN_ID);
+        format!("{}::{id}", answer["urn"].as_str().unwrap_or_default()).into()
+    }
+
+    fn providers(&self, handles: &[String]) -> Value {
+        if self.references == References::Native {
+            return handles.iter().map(|handle| self.provider(handle)).collect();
+        }
+        let package_of = |reference: &Value| {
+            let text = reference.as_str().unwrap_or_default().to_owned();
+            text.split("pulumi:providers:")
+                .nth(1)
+                .and_then(|rest| rest.split("::").next())
+                .map(str::to_owned)
+        };
+        let references = handles.iter().map(|handle| self.provider(handle));
+        let entries = references.map(|reference| (package_of(&reference).unwrap_or_default(), reference));
+        entries.collect::<Map<_, _>>().into()
+    }
+
+    /// Returns what the resource depends on as a whole; as SDKs do, resolved lists hold those of the inputs too.
+    fn dependencies(&self, statement: &Statement) -> Vec<Value> {
+        let mut urns: Vec<Value> = Vec::new();
+        let mut add = |urn: Value| {
+            if !urn.is_null() && !urns.contains(&urn) {
+                urns.push(urn);
+            }
+        };
+        statement
+            .depends_on
+            .iter()
+            .for_each(|handle| add(self.resource(handle)));
+        if self.references == References::Resolved {
+            for value in statement.inputs.values() {
+                self.urns(value).into_iter().for_each(|urn| add(urn.into()));
+            }
+        }
+        urns
+    }
+
+    fn property_dependencies(&self, inputs: &Map<String, Value>) -> Value {
+        let entries = inputs
+            .iter()
+            .map(|(name, value)| (name.clone(), json!(self.urns(value))));
+        entries.collect::<Map<_, _>>().into()
+    }
+
+    fn urns(&self, value: &Value) -> BTreeSet<String> {
+        let mut urns = BTreeSet::new();
+        for_each_reference(value, &mut |reference: Reference| {
+            let answer = self.answers.get(&reference.handle);
+            urns.extend(
+                answer
+                    .and_then(|answer| answer["urn"].as_str())
+                    .map(str::to_owned),
+            );
+        });
+        urns
+    }
+}
+
+fn alias(alias: &AliasSpec) -> Value {
+    match alias {
+        AliasSpec::Text(text) if text.starts_with("urn:") => json!({ "urn": text }),
+        AliasSpec::Text(name) => json!({ "name": name }),
+        AliasSpec::Parts(parts) => json!(parts),
+    }
+}

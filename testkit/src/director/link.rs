@@ -1,0 +1,231 @@
+//! The link to an actor: JSON lines in both directions, requests with answers, and what the actor tells by itself.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader},
+    sync::{mpsc, oneshot},
+};
+
+use crate::script::{CallFailure, ProviderCall};
+
+/// What an actor tells by itself.
+#[derive(Debug)]
+pub enum Told {
+    /// A provider is called.
+    Call {
+        /// The call's number, to be answered with.
+        number: u64,
+        /// The call.
+        call: ProviderCall,
+    },
+    /// The engine gave a call up.
+    Abandoned(u64),
+    /// The engine runs the program.
+    Program {
+        /// The run's number.
+        number: u64,
+        /// Whether it is a preview.
+        preview: bool,
+    },
+    /// The engine wants no more of a run of the program.
+    ProgramEnded(u64),
+    /// The actor is gone.
+    Gone(String),
+}
+
+/// An answer that is an error, as the face gave it.
+#[derive(Clone, Debug)]
+pub struct ActorError {
+    /// The error's kind by name; `actor` when the actor itself failed.
+    pub kind: String,
+    /// The message.
+    pub message: String,
+    /// The whole error.
+    pub whole: Value,
+}
+
+/// A link to one actor.
+#[derive(Debug)]
+pub struct Link {
+    lines: mpsc::UnboundedSender<String>,
+    next: AtomicU64,
+    waiting: Mutex<HashMap<u64, oneshot::Sender<Result<Value, ActorError>>>>,
+}
+
+impl Link {
+    /// Starts to speak with an actor; what it tells by itself goes to `told`.
+    pub fn start(
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        mut writer: impl AsyncWrite + Send + Unpin + 'static,
+        told: mpsc::UnboundedSender<Told>,
+    ) -> Arc<Self> {
+        let (lines, mut outgoing) = mpsc::unbounded_channel::<String>();
+        let link = Arc::new(Self {
+            lines,
+            next: AtomicU64::new(1),
+            waiting: Mutex::default(),
+        });
+        tokio::spawn(async move {
+            while let Some(mut line) = outgoing.recv().await {
+                line.push('\n');
+                // The reader notices when the actor is gone.
+                if writer.write_all(line.as_bytes()).await.is_err() || writer.flush().await.is_err() {
+                    break;
+                }
+            }
+        });
+        let receiver = Arc::downgrade(&link);
+        tokio::spawn(async move {
+            let mut incoming = BufReader::new(reader).lines();
+            let reason = loop {
+                let line = match incoming.next_line().await {
+                    Ok(Some(line)) => line,
+                    Ok(None) => break "the actor has ended".to_owned(),
+                    Err(error) => break format!("the actor cannot be read: {error}"),
+                };
+                let Some(link) = receiver.upgrade() else { return };
+                if let Err(reason) = link.take(&line, &told) {
+                    break reason;
+                }
+            };
+            if let Some(link) = receiver.upgrade() {
+                link.fail_all(&reason);
+            }
+            // Nobody may listen any more.
+            drop(told.send(Told::Gone(reason)));
+        });
+        link
+    }
+
+    /// Asks the actor to do something; the line is on its way when this returns.
+    pub fn request(&self, verb: &str, mut members: Value) -> oneshot::Receiver<Result<Value, ActorError>> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, receiver) = oneshot::channel();
+        self.waiting().insert(id, sender);
+        members["id"] = id.into();
+        members["do"] = verb.into();
+        self.send(&members);
+        receiver
+    }
+
+    /// Asks the actor to do something and waits for the answer.
+    ///
+    /// # Errors
+    /// What the face answered, or that the actor is gone.
+    pub async fn ask(&self, verb: &str, members: Value) -> Result<Value, ActorError> {
+        answer(self.request(verb, members)).await
+    }
+
+    /// Answers a provider's call.
+    pub fn reply(&self, number: u64, answer: Result<Value, CallFailure>) {
+        self.send(&match answer {
+            Ok(value) => json!({ "call": number, "ok": value }),
+            Err(failure) => json!({ "call": number, "error": failure.to_json() }),
+        });
+    }
+
+    fn send(&self, message: &Value) {
+        // A failure means that the actor is gone, which the reader tells.
+        drop(self.lines.send(message.to_string()));
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Result<Value, ActorError>>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail_all(&self, reason: &str) {
+        for (_, sender) in self.waiting().drain() {
+            drop(sender.send(Err(ActorError::of_actor(reason))));
+        }
+    }
+
+    fn take(&self, line: &str, told: &mpsc::UnboundedSender<Told>) -> Result<(), String> {
+        let mut message: Value =
+            serde_json::from_str(line).map_err(|error| format!("the actor wrote {line:?}: {error}"))?;
+        let number = |name: &str| message.get(name).and_then(Value::as_u64);
+        if let Some(id) = number("id") {
+            let sender = self
+                .waiting()
+                .remove(&id)
+                .ok_or_else(|| format!("the actor answered nobody: {line}"))?;
+            let answer = match message.get_mut("error").map(Value::take) {
+                Some(error) => Err(ActorError::of_face(error)),
+                None => Ok(message.get_mut("ok").map(Value::take).unwrap_or_default()),
+            };
+            // Whoever asked may have gone away.
+            drop(sender.send(answer));
+            return Ok(());
+        }
+        let text = |name: &str| {
+            message
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let telling = if let Some(number) = number("call") {
+            let call = ProviderCall {
+                package: text("package"),
+                method: text("method"),
+                request: message["request"].clone(),
+            };
+            Told::Call { number, call }
+        } else if let Some(number) = number("abandoned") {
+            Told::Abandoned(number)
+        } else if let Some(number) = number("program") {
+            let preview = message["preview"] == json!(true);
+            Told::Program { number, preview }
+        } else if let Some(number) = number("programEnded") {
+            Told::ProgramEnded(number)
+        } else {
+            return Err(format!("the actor wrote {line:?}, which means nothing"));
+        };
+        // The story may be over.
+        drop(told.send(telling));
+        Ok(())
+    }
+}
+
+impl ActorError {
+    fn of_actor(message: &str) -> Self {
+        Self {
+            kind: "actor".into(),
+            message: message.into(),
+            whole: Value::Null,
+        }
+    }
+
+    fn of_face(whole: Value) -> Self {
+        let text = |name: &str| {
+            whole
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        Self {
+            kind: text("kind"),
+            message: text("message"),
+            whole,
+        }
+    }
+}
+
+/// Waits for an answer.
+///
+/// # Errors
+/// What the face answered, or that the actor is gone.
+pub(super) async fn answer(
+    receiver: oneshot::Receiver<Result<Value, ActorError>>,
+) -> Result<Value, ActorError> {
+    let gone = || Err(ActorError::of_actor("the actor is gone"));
+    receiver.await.unwrap_or_else(|_| gone())
+}

@@ -1,0 +1,304 @@
+//! Playing a story: operation after operation, each followed by a look at what came of it.
+
+use std::{
+    path::Path,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    actor_process::{ActorCommand, ActorProcess},
+    files::Files,
+    goal::Answers,
+    link::ActorError,
+    stage::{Changing, Stage},
+};
+use crate::{
+    check,
+    script::{CallRecord, Providers, Scene},
+    story::{OperationKind, PROJECT, STACK, Story, StoryOperation},
+    trace::within,
+};
+
+/// How long an operation may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a label may take to happen.
+const LABEL_PATIENCE: Duration = Duration::from_secs(20);
+
+/// The passphrase of every story's stack.
+const PASSPHRASE: &str = "correct horse";
+
+/// What could be seen of one operation.
+#[derive(Debug)]
+pub struct Observation {
+    /// What was run.
+    pub kind: OperationKind,
+    /// Whether it only showed what it would do.
+    pub dry: bool,
+    /// What the face returned; `None` when its process was killed.
+    pub result: Option<Value>,
+    /// The calls of providers.
+    pub calls: Vec<CallRecord>,
+    /// What the program got back.
+    pub answers: Answers,
+    /// The exported deployment before, and after.
+    pub before: Value,
+    /// The exported deployment after the operation.
+    pub after: Value,
+    /// Files of the store that changed.
+    pub written: Vec<String>,
+    /// Lock files that are left.
+    pub locks: Vec<String>,
+    /// The things that exist.
+    pub world: Vec<String>,
+    /// What went wrong with the story itself.
+    pub problems: Vec<String>,
+    /// All that happened, in order.
+    pub trace: Vec<String>,
+    /// Texts that must be nowhere in the clear.
+    pub secrets: Vec<String>,
+    /// Files of the store in which one stands in the clear.
+    pub leaks: Vec<String>,
+}
+
+/// What came of a story: nothing, or what was not as it should be.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// One text for each thing that was not as it should be.
+    pub failures: Vec<String>,
+    /// True when the actor cannot be used any more.
+    pub actor_lost: bool,
+}
+
+/// Plays a story and judges it.
+pub async fn play(story: &Story, command: &ActorCommand, actor: &mut Option<ActorProcess>) -> Verdict {
+    let failures = match Player::new(story, command, actor).await {
+        Ok(mut player) => match player.all(story).await {
+            Ok(failures) => failures,
+            Err(text) => {
+                *player.actor = None;
+                vec![text]
+            }
+        },
+        Err(text) => vec![text],
+    };
+    Verdict {
+        failures,
+        actor_lost: actor.is_none(),
+    }
+}
+
+struct Player<'a> {
+    command: &'a ActorCommand,
+    actor: &'a mut Option<ActorProcess>,
+    folder: tempfile::TempDir,
+    providers: Arc<Providers>,
+    packages: Vec<String>,
+}
+
+impl<'a> Player<'a> {
+    async fn new(
+        story: &Story,
+        command: &'a ActorCommand,
+        actor: &'a mut Option<ActorProcess>,
+    ) -> Result<Self, String> {
+        if actor.is_none() {
+            *actor = Some(command.start().await?);
+        }
+        let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+        Ok(Self {
+            command,
+            actor,
+            folder,
+            providers: Arc::new(Providers::new(&story.packages)),
+            packages: story.packages.keys().cloned().collect(),
+        })
+    }
+
+    async fn all(&mut self, story: &Story) -> Result<Vec<String>, String> {
+        let mut changing = Changing::new(story);
+        let secrets = story.secret_texts();
+        let mut failures = Vec::new();
+        let mut open = false;
+        for (index, operation) in story.operations.iter().enumerate() {
+            let place = format!("operation {}", index + 1);
+            changing
+                .change(operation)
+                .map_err(|text| format!("{place}: {text}"))?;
+            if open && (operation.reopen || !operation.config.is_empty()) {
+                self.ask("close", json!({})).await?;
+                open = false;
+            }
+            if !open {
+                self.open(&changing).await?;
+                if let Some(state) = story.state.as_ref().filter(|_| index == 0) {
+                    self.ask("importState", json!({ "deployment": state })).await?;
+                }
+            }
+            let observation = self
+                .operation(operation, &changing, &secrets)
+                .await
+                .map_err(|t| format!("{place}: {t}"))?;
+            open = operation.kill.is_none();
+            let wrong = check::check(&observation, &operation.expect);
+            if !wrong.is_empty() {
+                failures.extend(wrong.into_iter().map(|text| format!("{place}: {text}")));
+                failures.push(format!("{place} went: {}", observation.trace.join(", ")));
+                break;
+            }
+        }
+        if open {
+            self.ask("close", json!({})).await?;
+        }
+        Ok(failures)
+    }
+
+    fn actor(&mut self) -> Result<&mut ActorProcess, String> {
+        self.actor.as_mut().ok_or_else(|| "the actor is gone".to_owned())
+    }
+
+    /// Asks for something besides operations.
+    async fn ask(&mut self, verb: &str, members: Value) -> Result<Value, String> {
+        let providers = Arc::clone(&self.providers);
+        let actor = self.actor()?;
+        let stage = Stage::new(actor, providers, Vec::new(), Vec::new());
+        let answer = tokio::select! {
+            answer = within(PATIENCE, stage.link.ask(verb, members)) => answer,
+            reason = stage.attend(&mut actor.told) => return Err(reason),
+        };
+        match answer {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => Err(format!("{verb}: {} ({})", error.message, error.kind)),
+            None => Err(format!("{verb} hangs")),
+        }
+    }
+
+    async fn open(&mut self, changing: &Changing) -> Result<(), String> {
+        let members = json!({
+            "store": format!("file://{}", self.folder.path().display()),
+            "passphrase": PASSPHRASE,
+            "project": PROJECT,
+            "stack": STACK,
+            "packages": self.packages,
+            "config": changing.config(),
+        });
+        self.ask("open", members).await.map(drop)
+    }
+
+    async fn export(&mut self) -> Result<Value, String> {
+        self.ask("exportState", json!({})).await
+    }
+
+    async fn operation(
+        &mut self,
+        operation: &StoryOperation,
+        changing: &Changing,
+        secrets: &[String],
+    ) -> Result<Observation, String> {
+        let (kind, options) = operation.verb()?;
+        self.providers.edit_world(&operation.world)?;
+        let before = self.export().await?;
+        let files = Files::of(self.folder.path());
+        let providers = Arc::clone(&self.providers);
+        let actor = self.actor()?;
+        let stage = Stage::new(
+            actor,
+            providers,
+            operation.calls.clone(),
+            changing.program.clone(),
+        );
+        let start = json!({ "operation": kind.name(), "options": options });
+        let result = tokio::select! {
+            result = within(PATIENCE, stage.link.ask("start", start)) => match result {
+                Some(result) => Some(result.or_else(|error| rejected(&error))?),
+                None => return Err(format!("hangs; so far: {}", stage.scene.trace.labels().join(", "))),
+            },
+            reason = stage.attend(&mut actor.told) => return Err(reason),
+            () = cancel(&stage, &operation.cancel) => return Err("a cancellation ended the watch".into()),
+            () = killed(&stage.scene, operation.kill.as_deref()) => None,
+        };
+        if result.is_none() {
+            if let Some(actor) = self.actor.take() {
+                actor.kill().await;
+            }
+            *self.actor = Some(self.command.start().await?);
+            self.open(changing).await?;
+        }
+        let after = self.export().await?;
+        if result.is_none() {
+            self.ask("close", json!({})).await?;
+        }
+        let later = Files::of(self.folder.path());
+        let problems = std::mem::take(
+            &mut *stage
+                .scene
+                .problems
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        Ok(Observation {
+            kind,
+            dry: operation.is_dry(),
+            result,
+            calls: stage.scene.log.records(),
+            answers: stage.answers(),
+            before,
+            after,
+            written: written(&files, &later),
+            locks: later.containing("/locks/"),
+            world: self.providers.existing(),
+            problems,
+            trace: stage.scene.trace.labels(),
+            leaks: later.holding(secrets),
+            secrets: secrets.to_vec(),
+        })
+    }
+}
+
+/// An operation that could not even start has a result too: its error. A lost actor has none.
+fn rejected(error: &ActorError) -> Result<Value, String> {
+    if error.kind == "actor" {
+        return Err(error.message.clone());
+    }
+    Ok(json!({ "outcome": "failed", "error": error.whole, "changes": {}, "outputs": {}, "events": [] }))
+}
+
+/// Cancels the operation at each label; never returns.
+async fn cancel(stage: &Stage, labels: &[String]) {
+    for (index, label) in labels.iter().enumerate() {
+        if let Err(text) = stage.scene.trace.wait_for(label, LABEL_PATIENCE).await {
+            stage.scene.problem(format!("a cancellation {text}"));
+            break;
+        }
+        // What it comes to shows in the operation's result.
+        drop(stage.link.ask("cancel", json!({})).await);
+        stage.scene.trace.note(format!("cancel {}", index + 1));
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Returns when the process is to be killed; never when it is not.
+async fn killed(scene: &Scene, label: Option<&str>) {
+    if let Some(label) = label {
+        match scene.trace.wait_for(label, LABEL_PATIENCE).await {
+            Ok(()) => return,
+            Err(text) => scene.problem(format!("the kill {text}")),
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Returns the files that an operation changed, without those that only tell of its lock.
+fn written(before: &Files, after: &Files) -> Vec<String> {
+    let changed = before.changed(after).into_iter();
+    changed
+        .filter(|name| {
+            !Path::new(name)
+                .components()
+                .any(|part| part.as_os_str() == "locks")
+        })
+        .collect()
+}

@@ -1,0 +1,275 @@
+//! Programs of stories at work: statements that start in order, each as soon as what it refers to is there.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::{
+    goal::{Answers, GoalMaker, References},
+    link::{ActorError, Link, answer},
+    reference::for_each_reference,
+};
+use crate::{
+    script::Scene,
+    story::{Statement, StatementKind},
+};
+
+/// How long a statement waits for a label before it fails the story.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One run of a program.
+pub(super) struct ProgramRun {
+    pub(super) link: Arc<Link>,
+    pub(super) scene: Arc<Scene>,
+    pub(super) number: u64,
+    pub(super) preview: bool,
+    pub(super) references: References,
+    /// What every run of the operation got back, for the checks.
+    pub(super) answers: Arc<Mutex<Answers>>,
+}
+
+/// How far a statement has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Progress {
+    Waiting,
+    Issued,
+    Answered,
+    /// Nothing that needs its outputs can go on.
+    Failed,
+}
+
+type Marks = HashMap<String, watch::Sender<Progress>>;
+
+impl ProgramRun {
+    /// Runs the program and tells the actor how it ended.
+    pub(super) async fn run(self, program: Vec<Statement>) {
+        let marks: Marks = program
+            .iter()
+            .filter(|statement| !statement.handle().is_empty())
+            .map(|statement| {
+                (
+                    statement.handle().to_owned(),
+                    watch::Sender::new(Progress::Waiting),
+                )
+            })
+            .collect();
+        let failure = Mutex::new(None);
+        join_all(program.iter().map(|statement| async {
+            if let Err(message) = self.statement(statement, &marks).await {
+                failure
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .get_or_insert(message);
+            }
+        }))
+        .await;
+        let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut members = json!({ "program": self.number });
+        if let Some(message) = failure {
+            members["error"] = message.into();
+        }
+        // A run that the engine has ended already needs no end.
+        drop(self.link.ask("finish", members).await);
+    }
+
+    fn answers(&self) -> MutexGuard<'_, Answers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs one statement; an error is one that the program raises.
+    async fn statement(&self, statement: &Statement, marks: &Marks) -> Result<(), String> {
+        let kind = statement.kind()?;
+        let mark = |progress| {
+            if let Some(mark) = marks.get(statement.handle()) {
+                mark.send_replace(progress);
+            }
+        };
+        if !self.ready(statement, &kind, marks).await {
+            mark(Progress::Failed);
+            return Ok(());
+        }
+        if let StatementKind::Fail(message) = kind {
+            return Err(message);
+        }
+        let handle = statement.handle().to_owned();
+        let (verb, members) = self.command(statement, &kind);
+        self.scene.trace.note(format!("issued {handle}"));
+        let request = self.link.request(verb, members);
+        mark(Progress::Issued);
+        match answer(request).await {
+            Ok(answer) => {
+                let failed = answer["failed"] == json!(true);
+                self.answers().insert(handle.clone(), answer);
+                self.scene.trace.note(format!("registered {handle}"));
+                mark(if failed {
+                    Progress::Failed
+                } else {
+                    Progress::Answered
+                });
+                Ok(())
+            }
+            Err(error) => {
+                mark(Progress::Failed);
+                self.refused(statement, &error)
+            }
+        }
+    }
+
+    /// Keeps an error for the checks; the program raises it unless the statement catches it.
+    fn refused(&self, statement: &Statement, error: &ActorError) -> Result<(), String> {
+        let entry = json!({ "error": error.message, "kind": error.kind });
+        self.answers().insert(statement.handle().to_owned(), entry);
+        if statement.catch {
+            Ok(())
+        } else {
+            Err(error.message.clone())
+        }
+    }
+
+    /// Waits for what a statement needs; false when that will never be.
+    async fn ready(&self, statement: &Statement, kind: &StatementKind, marks: &Marks) -> bool {
+        for label in &statement.after {
+            if let Some(mark) = marks.get(label) {
+                // Answered is answered, whether it failed or not.
+                drop(
+                    mark.subscribe()
+                        .wait_for(|progress| *progress >= Progress::Answered)
+                        .await,
+                );
+            } else if let Err(text) = self.scene.trace.wait_for(label, PATIENCE).await {
+                self.scene
+                    .problem(format!("statement `{}` {text}", statement.handle()));
+                return false;
+            }
+        }
+        let needed = match self.references {
+            References::Resolved => Progress::Answered,
+            References::Native => Progress::Issued,
+        };
+        for (handle, by_value) in needs(statement, kind) {
+            let Some(mark) = marks.get(&handle) else {
+                self.scene.problem(format!(
+                    "statement `{}` refers to nothing: {handle}",
+                    statement.handle()
+                ));
+                return false;
+            };
+            let mut progress = mark.subscribe();
+            let reached = progress
+                .wait_for(|progress| *progress >= needed)
+                .await
+                .map(|progress| *progress);
+            let has_urn = || {
+                self.answers()
+                    .get(&handle)
+                    .is_some_and(|answer| answer["urn"].is_string())
+            };
+            match reached {
+                Ok(Progress::Failed) if by_value || !has_urn() => return false,
+                Err(_) => return false,
+                Ok(_) => {}
+            }
+        }
+        true
+    }
+
+    /// Returns what the actor is asked to do.
+    fn command(&self, statement: &Statement, kind: &StatementKind) -> (&'static str, Value) {
+        let answers = self.answers();
+        let maker = GoalMaker {
+            references: self.references,
+            preview: self.preview,
+            answers: &answers,
+        };
+        let mut members = json!({ "program": self.number, "as": statement.handle() });
+        let verb = match kind {
+            StatementKind::Resource(token) => {
+                members["goal"] = maker.goal(statement, token, true);
+                "register"
+            }
+            StatementKind::Provider(package) => {
+                let token = format!("pulumi:providers:{package}");
+                members["goal"] = maker.goal(statement, &token, true);
+                "register"
+            }
+            StatementKind::Component(token) => {
+                members["goal"] = maker.goal(statement, token, false);
+                "register"
+            }
+            StatementKind::Read(token) => {
+                let mut goal = maker.goal(statement, token, true);
+                let id = statement.id.clone().unwrap_or_default();
+                goal["id"] = crate::value::to_plain(&maker.value(&id.into()));
+                if let Some(members) = goal.as_object_mut() {
+                    // A read says no more of itself than where to look.
+                    members.remove("custom");
+                    members.remove("propertyDependencies");
+                }
+                members["goal"] = goal;
+                "read"
+            }
+            StatementKind::Invoke(token) => {
+                let goal = maker.invoke(statement, token);
+                // Its members also stand beside it, for actors that build their own calls.
+                for (name, member) in goal.as_object().into_iter().flatten() {
+                    members[name] = member.clone();
+                }
+                members["goal"] = goal;
+                "invoke"
+            }
+            StatementKind::Export(name) => {
+                members["name"] = name.clone().into();
+                members["value"] = crate::value::to_plain(&maker.value(&statement.value));
+                "export"
+            }
+            StatementKind::Outputs(component) => {
+                members["of"] = maker.resource(component);
+                members["outputs"] = maker.inputs(&statement.inputs);
+                "registerOutputs"
+            }
+            StatementKind::Log(severity) => {
+                members["severity"] = severity.clone().into();
+                members["message"] = statement.value.clone();
+                "log"
+            }
+            StatementKind::Fail(_) => "finish",
+        };
+        (verb, members)
+    }
+}
+
+/// Returns the handles that a statement refers to, and whether it needs their values or only their identity.
+fn needs(statement: &Statement, kind: &StatementKind) -> Vec<(String, bool)> {
+    let mut by_value = BTreeSet::new();
+    let texts = json!([statement.values(), statement.id, statement.replacement_trigger]);
+    for_each_reference(&texts, &mut |reference| {
+        by_value.insert(reference.handle);
+    });
+    let mut by_identity: BTreeSet<String> = BTreeSet::new();
+    by_identity.extend(statement.parent.iter().cloned());
+    by_identity.extend(statement.deleted_with.iter().cloned());
+    by_identity.extend(
+        statement
+            .depends_on
+            .iter()
+            .chain(&statement.replace_with)
+            .cloned(),
+    );
+    by_identity.extend(statement.provider.iter().chain(&statement.providers).cloned());
+    if let StatementKind::Outputs(component) = kind {
+        by_identity.insert(component.clone());
+    }
+    let identities = by_identity
+        .into_iter()
+        .filter(|handle| !by_value.contains(handle))
+        .map(|handle| (handle, false));
+    let mut needs: Vec<(String, bool)> = identities.collect();
+    needs.extend(by_value.into_iter().map(|handle| (handle, true)));
+    needs
+}

@@ -1,0 +1,192 @@
+//! The stage: one story with its actor, its providers and what has become of its program so far.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde_json::{Map, Value, json};
+use tokio::{sync::mpsc, task::AbortHandle};
+
+use super::{
+    actor_process::ActorProcess,
+    goal::{Answers, References},
+    link::{Link, Told},
+    program::ProgramRun,
+};
+use crate::{
+    script::{Providers, Scene},
+    story::{CallRule, Statement, Story, StoryOperation},
+};
+
+/// What an operation plays with.
+pub(super) struct Stage {
+    pub(super) link: Arc<Link>,
+    pub(super) references: References,
+    pub(super) providers: Arc<Providers>,
+    pub(super) scene: Arc<Scene>,
+    pub(super) program: Vec<Statement>,
+    pub(super) answers: Arc<Mutex<Answers>>,
+}
+
+impl Stage {
+    /// Sets the stage for one operation.
+    pub(super) fn new(
+        actor: &ActorProcess,
+        providers: Arc<Providers>,
+        rules: Vec<CallRule>,
+        program: Vec<Statement>,
+    ) -> Self {
+        Self {
+            link: Arc::clone(&actor.link),
+            references: actor.references,
+            providers,
+            scene: Arc::new(Scene::new(rules)),
+            program,
+            answers: Arc::default(),
+        }
+    }
+
+    /// Answers calls and runs programs until the actor is gone, or the future is dropped. Returns why it ended.
+    pub(super) async fn attend(&self, told: &mut mpsc::UnboundedReceiver<Told>) -> String {
+        let mut running = Running::default();
+        loop {
+            match told.recv().await {
+                Some(Told::Call { number, call }) => {
+                    let (link, scene) = (Arc::clone(&self.link), Arc::clone(&self.scene));
+                    let providers = Arc::clone(&self.providers);
+                    running.start(("call", number), async move {
+                        let answer = providers.answer(&scene, call).await;
+                        link.reply(number, answer);
+                    });
+                }
+                Some(Told::Abandoned(number)) => running.stop(("call", number)),
+                Some(Told::Program { number, preview }) => {
+                    let run = ProgramRun {
+                        link: Arc::clone(&self.link),
+                        scene: Arc::clone(&self.scene),
+                        number,
+                        preview,
+                        references: self.references,
+                        answers: Arc::clone(&self.answers),
+                    };
+                    running.start(("program", number), run.run(self.program.clone()));
+                }
+                Some(Told::ProgramEnded(number)) => running.stop(("program", number)),
+                Some(Told::Gone(reason)) => return reason,
+                None => return "the actor is gone".into(),
+            }
+        }
+    }
+
+    /// Returns what the program got back.
+    pub(super) fn answers(&self) -> Answers {
+        self.answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// The tasks of one operation; dropping it ends them.
+#[derive(Default)]
+struct Running(HashMap<(&'static str, u64), AbortHandle>);
+
+impl Running {
+    fn start(&mut self, key: (&'static str, u64), work: impl Future<Output = ()> + Send + 'static) {
+        self.0.insert(key, tokio::spawn(work).abort_handle());
+    }
+
+    fn stop(&mut self, key: (&'static str, u64)) {
+        if let Some(task) = self.0.remove(&key) {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.values().for_each(AbortHandle::abort);
+    }
+}
+
+/// What changes from one operation of a story to the next.
+pub(super) struct Changing {
+    pub(super) program: Vec<Statement>,
+    pub(super) config: BTreeMap<String, Value>,
+}
+
+impl Changing {
+    pub(super) fn new(story: &Story) -> Self {
+        Self {
+            program: story.program.clone(),
+            config: story.config.clone(),
+        }
+    }
+
+    /// Takes in what an operation changes before it runs.
+    pub(super) fn change(&mut self, operation: &StoryOperation) -> Result<(), String> {
+        if let Some(program) = &operation.program {
+            self.program.clone_from(program);
+        }
+        for (handle, change) in &operation.change {
+            let place = self
+                .program
+                .iter()
+                .position(|statement| statement.handle() == handle);
+            let place = place.ok_or_else(|| format!("there is no statement `{handle}` to change"))?;
+            if change.is_null() {
+                self.program.remove(place);
+            } else {
+                self.program[place] = changed(&self.program[place], change)?;
+            }
+        }
+        self.program.extend(operation.add.iter().cloned());
+        for (name, value) in &operation.config {
+            if value.is_null() {
+                self.config.remove(name);
+            } else {
+                self.config.insert(name.clone(), value.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the configuration for the actor.
+    pub(super) fn config(&self) -> Value {
+        let entry = |value: &Value| {
+            let content = value.get("$secret").unwrap_or(value);
+            let text = content
+                .as_str()
+                .map_or_else(|| content.to_string(), str::to_owned);
+            json!({ "value": text, "secret": value.get("$secret").is_some() })
+        };
+        self.config
+            .iter()
+            .map(|(name, value)| (name.clone(), entry(value)))
+            .collect::<Map<_, _>>()
+            .into()
+    }
+}
+
+/// Merges a change into a statement: through JSON, where members have the names that stories give them.
+fn changed(statement: &Statement, change: &Value) -> Result<Statement, String> {
+    let mut whole = serde_json::to_value(statement).map_err(|error| error.to_string())?;
+    merge(&mut whole, change);
+    serde_json::from_value(whole).map_err(|error| format!("after a change: {error}"))
+}
+
+fn merge(target: &mut Value, change: &Value) {
+    match (target, change) {
+        (Value::Object(target), Value::Object(change)) if !change.contains_key("$secret") => {
+            for (name, change) in change {
+                if change.is_null() {
+                    target.remove(name);
+                } else {
+                    merge(target.entry(name.clone()).or_insert(Value::Null), change);
+                }
+            }
+        }
+        (target, change) => *target = change.clone(),
+    }
+}

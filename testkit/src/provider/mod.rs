@@ -1,0 +1,175 @@
+//! The scripted provider: an in-process provider whose every answer comes from elsewhere, as JSON.
+
+mod reply;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use stackwright::{
+    property::{PropertyMap, json::PlainMap},
+    provider::{
+        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
+        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider,
+        ProviderResult, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
+    },
+};
+
+use reply::Reply;
+
+use crate::script::{ProviderCall, Providers, Scene};
+
+/// Where the answers come from.
+#[async_trait]
+pub trait AnswerSource: Send + Sync + 'static {
+    /// Answers a call; values in plain JSON form. An error has `status`, `message` and perhaps `initFailure`. The
+    /// future is dropped when the engine gives the call up.
+    async fn answer(&self, package: &str, method: &str, request: Value) -> Result<Value, Value>;
+}
+
+/// Answers from the script of a story, or of a test.
+pub struct Script {
+    /// The providers and what they have made.
+    pub providers: Arc<Providers>,
+    /// What happens during the operation.
+    pub scene: Arc<Scene>,
+}
+
+#[async_trait]
+impl AnswerSource for Script {
+    async fn answer(&self, package: &str, method: &str, request: Value) -> Result<Value, Value> {
+        let call = ProviderCall {
+            package: package.to_owned(),
+            method: method.to_owned(),
+            request,
+        };
+        self.providers
+            .answer(&self.scene, call)
+            .await
+            .map_err(|failure| failure.to_json())
+    }
+}
+
+/// A provider of one package, for hosts in the same process.
+pub struct ScriptedProvider {
+    source: Arc<dyn AnswerSource>,
+    package: String,
+}
+
+impl ScriptedProvider {
+    /// Creates the provider of `package`.
+    pub fn new(package: impl Into<String>, source: Arc<dyn AnswerSource>) -> Self {
+        Self {
+            source,
+            package: package.into(),
+        }
+    }
+
+    async fn ask<R: Reply>(&self, method: &str, request: Value) -> ProviderResult<R> {
+        match self.source.answer(&self.package, method, request).await {
+            Ok(answer) => reply::read(answer),
+            Err(error) => Err(reply::failure(&error)),
+        }
+    }
+}
+
+/// Returns values in the engine's plain JSON form.
+pub(crate) fn plain(map: PropertyMap) -> Value {
+    serde_json::to_value(PlainMap(map)).unwrap_or_else(|error| json!({ "not JSON": error.to_string() }))
+}
+
+fn check(request: CheckRequest) -> Value {
+    json!({
+        "urn": request.urn, "type": request.resource_type, "name": request.name,
+        "olds": request.olds.map(plain), "news": plain(request.news), "preview": request.preview,
+    })
+}
+
+fn diff(request: DiffRequest) -> Value {
+    json!({
+        "urn": request.urn, "type": request.resource_type, "name": request.name, "id": request.id,
+        "oldInputs": plain(request.old_inputs), "oldOutputs": plain(request.old_outputs),
+        "news": plain(request.news), "ignoreChanges": request.ignore_changes, "preview": request.preview,
+    })
+}
+
+#[async_trait]
+impl Provider for ScriptedProvider {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(Capabilities::all())
+    }
+
+    async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        self.ask("checkConfig", check(request)).await
+    }
+
+    async fn diff_config(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        self.ask("diffConfig", diff(request)).await
+    }
+
+    async fn configure(&self, request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
+        let request = json!({
+            "urn": request.urn, "name": request.name, "id": request.id, "inputs": plain(request.inputs),
+        });
+        self.ask::<()>("configure", request).await.map(|()| None)
+    }
+
+    async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        self.ask("check", check(request)).await
+    }
+
+    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        self.ask("diff", diff(request)).await
+    }
+
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        let request = json!({
+            "urn": request.urn, "type": request.resource_type, "name": request.name,
+            "inputs": plain(request.inputs), "timeout": request.timeout, "preview": request.preview,
+        });
+        self.ask("create", request).await
+    }
+
+    async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
+        let request = json!({
+            "urn": request.urn, "type": request.resource_type, "name": request.name, "id": request.id,
+            "inputs": plain(request.inputs), "outputs": plain(request.properties),
+            "timeout": request.timeout, "preview": request.preview,
+        });
+        self.ask("read", request).await
+    }
+
+    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+        let request = json!({
+            "urn": request.urn, "type": request.resource_type, "name": request.name, "id": request.id,
+            "oldInputs": plain(request.old_inputs), "oldOutputs": plain(request.old_outputs),
+            "news": plain(request.news), "ignoreChanges": request.ignore_changes,
+            "timeout": request.timeout, "preview": request.preview,
+        });
+        self.ask("update", request).await
+    }
+
+    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+        let request = json!({
+            "urn": request.urn, "type": request.resource_type, "name": request.name, "id": request.id,
+            "inputs": plain(request.inputs), "outputs": plain(request.outputs), "timeout": request.timeout,
+        });
+        self.ask("delete", request).await
+    }
+
+    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+        let request = json!({
+            "token": request.token, "arguments": plain(request.arguments), "preview": request.preview,
+        });
+        self.ask("invoke", request).await
+    }
+
+    async fn cancel(&self) {
+        // A provider that cannot be cancelled is none of the engine's business.
+        drop(self.ask::<()>("cancel", json!({})).await);
+    }
+
+    async fn close(&self) {
+        drop(self.ask::<()>("close", json!({})).await);
+    }
+}

@@ -1,0 +1,312 @@
+//! Provider scripts at work: answers to a provider's calls, in the form of stories, with a log of what was asked.
+
+mod answer;
+mod log;
+mod rule;
+mod world;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::{
+    story::{CallRule, FailureScript, PACKAGE, PackageScript, WorldEdit},
+    trace::Trace,
+    value,
+};
+
+pub use log::{CallLog, CallOutcome, CallRecord};
+use rule::RuleBook;
+use world::World;
+
+/// How long a call waits for what a rule says before it fails the story.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A call of a provider, as an actor passes it on; values in the engine's plain JSON form.
+#[derive(Clone, Debug)]
+pub struct ProviderCall {
+    /// The package.
+    pub package: String,
+    /// The method: `check`, `create`…
+    pub method: String,
+    /// The members of the request by their camelCase names.
+    pub request: Value,
+}
+
+impl ProviderCall {
+    /// Returns what the call is about: the resource's name, or the function.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        let member = |name: &str| {
+            self.request
+                .get(name)
+                .and_then(Value::as_str)
+                .filter(|text| !text.is_empty())
+        };
+        let of_urn = || member("urn").and_then(|urn| urn.splitn(4, "::").nth(3));
+        member("token")
+            .or_else(|| member("name"))
+            .or_else(of_urn)
+            .unwrap_or(&self.package)
+    }
+
+    /// Returns the name under which rules, traces and expectations know the call.
+    #[must_use]
+    pub fn label(&self) -> String {
+        format!("{} {}", self.method, self.subject())
+    }
+}
+
+/// A failed call, in the protocol between director and actor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallFailure {
+    /// The gRPC status.
+    pub status: u8,
+    /// The message.
+    pub message: String,
+    /// `id`, `outputs`, `reasons` of a resource that exists all the same; values in plain JSON form.
+    pub init_failure: Option<Value>,
+}
+
+impl CallFailure {
+    fn of(script: &FailureScript) -> Self {
+        Self {
+            status: status(script.status.as_deref().unwrap_or("unknown")),
+            message: script.message.clone(),
+            init_failure: None,
+        }
+    }
+
+    /// Returns the failure as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let mut json = json!({ "status": self.status, "message": self.message });
+        if let Some(failure) = &self.init_failure {
+            json["initFailure"] = failure.clone();
+        }
+        json
+    }
+}
+
+/// The providers of one story. Things that they made live on between operations.
+#[derive(Debug)]
+pub struct Providers {
+    packages: BTreeMap<String, Package>,
+}
+
+#[derive(Debug)]
+struct Package {
+    script: PackageScript,
+    world: Mutex<World>,
+}
+
+/// What happens during one operation.
+#[derive(Debug)]
+pub struct Scene {
+    /// Rules for [`PACKAGE`] in this operation, ahead of its own.
+    pub rules: Vec<CallRule>,
+    /// What has happened.
+    pub trace: Arc<Trace>,
+    /// What was asked.
+    pub log: CallLog,
+    /// What went wrong with the story itself.
+    pub problems: Mutex<Vec<String>>,
+    cancelled: watch::Sender<bool>,
+    book: Mutex<RuleBook>,
+}
+
+impl Scene {
+    /// Creates the scene of an operation.
+    #[must_use]
+    pub fn new(rules: Vec<CallRule>) -> Self {
+        let trace = Arc::<Trace>::default();
+        Self {
+            rules,
+            log: CallLog::new(Arc::clone(&trace)),
+            trace,
+            problems: Mutex::default(),
+            cancelled: watch::Sender::new(false),
+            book: Mutex::default(),
+        }
+    }
+
+    /// Notes that the story cannot go as it is told.
+    pub fn problem(&self, text: impl Into<String>) {
+        self.problems
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(text.into());
+    }
+}
+
+impl Providers {
+    /// Creates the providers of a story.
+    #[must_use]
+    pub fn new(packages: &BTreeMap<String, PackageScript>) -> Self {
+        let package = |script: &PackageScript| Package {
+            script: script.clone(),
+            world: Mutex::new(World::new(&script.world)),
+        };
+        let packages = packages
+            .iter()
+            .map(|(name, script)| (name.clone(), package(script)))
+            .collect();
+        Self { packages }
+    }
+
+    /// Changes things of [`PACKAGE`] behind the engine's back.
+    pub fn edit_world(&self, edit: &WorldEdit) -> Result<(), String> {
+        let empty = edit.set.is_empty() && edit.gone.is_empty();
+        match self.packages.get(PACKAGE) {
+            Some(package) => package.world().edit(edit),
+            None if empty => Ok(()),
+            None => Err(format!("there is no package {PACKAGE}")),
+        }
+    }
+
+    /// Returns the ids of all things that exist.
+    #[must_use]
+    pub fn existing(&self) -> Vec<String> {
+        let mut ids: Vec<_> = self
+            .packages
+            .values()
+            .flat_map(|package| package.world().ids())
+            .collect();
+        ids.sort();
+        ids
+    }
+
+    /// Answers a call. Dropping the future gives the call up.
+    ///
+    /// # Errors
+    /// What the script says the provider fails with.
+    pub async fn answer(&self, scene: &Scene, call: ProviderCall) -> Result<Value, CallFailure> {
+        let request = canonical(&call.method, value::from_plain(&call.request));
+        let label = call.label();
+        let mut ticket = scene.log.begin(&call.method, call.subject(), request.clone());
+        let answer = self.play(scene, &call, &label, &request).await;
+        ticket.end(answer.is_ok());
+        answer
+    }
+
+    async fn play(
+        &self,
+        scene: &Scene,
+        call: &ProviderCall,
+        label: &str,
+        request: &Value,
+    ) -> Result<Value, CallFailure> {
+        if call.method == "cancel" {
+            scene.cancelled.send_replace(true);
+            return Ok(json!({}));
+        }
+        let Some(package) = self.packages.get(&call.package) else {
+            let text = format!("a call for the unknown package {:?}", call.package);
+            scene.problem(text.clone());
+            return Err(internal(text));
+        };
+        let rule = scene.rule(label, request, &package.script.calls);
+        let Some(rule) = rule else {
+            return Ok(value::to_plain(&package.usual(call, request)?));
+        };
+        for awaited in &rule.wait_for {
+            if let Err(text) = scene.trace.wait_for(awaited, PATIENCE).await {
+                scene.problem(format!("`{label}` {text}"));
+                return Err(internal(text));
+            }
+        }
+        if rule.hang {
+            std::future::pending::<()>().await;
+        }
+        if rule.hang_until_cancel {
+            // An error would mean that the scene is gone, and with it this call.
+            drop(scene.cancelled.subscribe().wait_for(|cancelled| *cancelled).await);
+            return Err(CallFailure {
+                status: status("cancelled"),
+                message: format!("{label} was cancelled"),
+                init_failure: None,
+            });
+        }
+        if let Some(failure) = &rule.fail {
+            return Err(package.failure(call, request, failure)?);
+        }
+        let mut answer = package.usual(call, request)?;
+        if let (Value::Object(answer), Some(members)) = (&mut answer, &rule.answer) {
+            for (name, member) in members {
+                answer.insert(name.clone(), member.clone());
+            }
+        }
+        Ok(value::to_plain(&answer))
+    }
+}
+
+impl Scene {
+    /// Finds the rule of a call: those of the operation first.
+    fn rule(&self, label: &str, request: &Value, package: &[CallRule]) -> Option<CallRule> {
+        let preview = request.get("preview") == Some(&Value::Bool(true));
+        let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
+        let nth = book.count(label);
+        let mut rules = self.rules.iter().chain(package);
+        rules
+            .find(|candidate| rule::fits(candidate, label, nth, preview))
+            .cloned()
+    }
+}
+
+impl Package {
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn internal(message: impl Into<String>) -> CallFailure {
+    CallFailure {
+        status: status("internal"),
+        message: message.into(),
+        init_failure: None,
+    }
+}
+
+/// Returns the number of a gRPC status; names that gRPC does not know are `unknown`.
+fn status(name: &str) -> u8 {
+    match name {
+        "cancelled" => 1,
+        "invalid_argument" => 3,
+        "deadline_exceeded" => 4,
+        "not_found" => 5,
+        "already_exists" => 6,
+        "permission_denied" => 7,
+        "resource_exhausted" => 8,
+        "failed_precondition" => 9,
+        "aborted" => 10,
+        "out_of_range" => 11,
+        "unimplemented" => 12,
+        "internal" => 13,
+        "unavailable" => 14,
+        "data_loss" => 15,
+        "unauthenticated" => 16,
+        _ => 2,
+    }
+}
+
+/// Gives members of requests that faces name differently the names of the protocol.
+fn canonical(method: &str, mut request: Value) -> Value {
+    let renamed: &[(&str, &str)] = match method {
+        "check" | "checkConfig" => &[("inputs", "news"), ("oldInputs", "olds")],
+        "diff" | "diffConfig" | "update" => &[("inputs", "news")],
+        _ => &[],
+    };
+    if let Value::Object(members) = &mut request {
+        for (theirs, ours) in renamed {
+            if let Some(member) = members.remove(*theirs) {
+                members.insert((*ours).to_owned(), member);
+            }
+        }
+    }
+    request
+}

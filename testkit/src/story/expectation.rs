@@ -1,0 +1,110 @@
+//! What must come of an operation. What is not said is not looked at, except for the rules that always hold.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What must come of an operation.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Expectation {
+    /// How it ends: `succeeded` when left out, `failed` or `canceled`.
+    pub result: Option<String>,
+    /// The error of the operation.
+    pub error: Option<ErrorExpectation>,
+    /// The counts of the summary, all of them.
+    pub changes: Option<BTreeMap<String, u64>>,
+    /// Whether the summary says that the state of some real thing is in doubt.
+    pub maybe_corrupt: Option<bool>,
+    /// The steps, all of them, as `<op> <name>`, in any order; without the stack's and the default providers'.
+    pub steps: Option<Vec<String>>,
+    /// Steps that failed, all of them, as `<op> <name>`.
+    pub failed: Option<Vec<String>>,
+    /// Chains of steps: each ends before the next begins.
+    pub order: Vec<Vec<String>>,
+    /// Members of the metadata of steps (`keys`, `diffs`, `detailedDiff`…), by `<op> <name>`.
+    pub metadata: BTreeMap<String, Value>,
+    /// Counts of events by kind (`resourcePreEvent`…).
+    pub events: BTreeMap<String, u64>,
+    /// Messages that must have been given.
+    pub diagnostics: Vec<DiagnosticExpectation>,
+    /// Messages that must not have been given: any that contains one of these texts.
+    pub no_diagnostics: Vec<String>,
+    /// The stack's outputs.
+    pub outputs: Option<Value>,
+    /// What providers were asked.
+    pub calls: CallExpectation,
+    /// What the program got back, by handle: `id`, `urn`, `outputs`, `failed`; an invoke's `result`.
+    pub program: BTreeMap<String, Value>,
+    /// The recorded state afterwards.
+    pub state: StateExpectation,
+    /// Ids of the things that exist afterwards, all of them.
+    pub world: Option<Vec<String>>,
+    /// True when the stack's file must not have been written.
+    pub untouched: bool,
+}
+
+/// An error that must have come.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ErrorExpectation {
+    /// Its kind by name.
+    pub kind: Option<String>,
+    /// A part of its message.
+    pub message: Option<String>,
+    /// The name of the resource that it is about.
+    pub about: Option<String>,
+}
+
+/// A message that must have been given.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct DiagnosticExpectation {
+    /// Its severity.
+    pub severity: Option<String>,
+    /// The whole text.
+    pub text: Option<String>,
+    /// A part of the text.
+    pub contains: Option<String>,
+    /// The name of the resource that it is about; empty for none.
+    pub about: Option<String>,
+    /// How often; at least once when left out.
+    pub count: Option<usize>,
+}
+
+/// What providers must have been asked. Calls are named as in rules: `create a`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct CallExpectation {
+    /// The calls of a method, all of them, by method: the names of the resources.
+    pub exactly: BTreeMap<String, Vec<String>>,
+    /// Methods that must not have been called.
+    pub none: Vec<String>,
+    /// Chains of calls: each has been answered before the next begins.
+    pub order: Vec<Vec<String>>,
+    /// Groups of calls that were all running at one moment.
+    pub together: Vec<Vec<String>>,
+    /// How many calls of a method were running at one moment, at most.
+    pub at_most: BTreeMap<String, usize>,
+    /// Members of the requests, by call.
+    pub requests: BTreeMap<String, Value>,
+}
+
+/// What must be recorded.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct StateExpectation {
+    /// The names of the live records, all of them; without the stack and the default providers.
+    pub resources: Option<Vec<String>>,
+    /// Members of live records, by name. URNs are written `@name`, provider references too.
+    pub records: BTreeMap<String, Value>,
+    /// The names of the old copies that wait for their deletion, all of them.
+    pub deleting: Option<Vec<String>>,
+    /// The pending operations, all of them, as `<creating> <name>`.
+    pub pending: Option<Vec<String>>,
+    /// Chains of names: each record stands before the next.
+    pub order: Vec<Vec<String>>,
+    /// True when everything must be recorded as before the operation.
+    pub unchanged: bool,
+}

@@ -1,0 +1,76 @@
+//! Stories: behaviour tests as data. One file is one story; `scenarios/README.md` describes every field.
+
+mod expectation;
+mod operation;
+mod provider;
+mod read;
+mod statement;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+pub use expectation::{
+    CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, StateExpectation,
+};
+pub use operation::{OperationKind, StoryOperation, WorldEdit};
+pub use provider::{CallRule, FailureScript, FunctionScript, InitScript, PackageScript, TypeScript};
+pub use read::{StoryError, read_directory, read_story};
+pub use statement::{AliasSpec, Statement, StatementKind};
+
+/// The package that statements and rules mean when they name none.
+pub const PACKAGE: &str = "test";
+/// The project of every story's stack.
+pub const PROJECT: &str = "story";
+/// The name of every story's stack.
+pub const STACK: &str = "dev";
+
+/// One behaviour, told as what happens and what must come of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Story {
+    /// What the story shows, as a sentence.
+    pub story: String,
+    /// The rules of the contract that it rests on; for readers only.
+    #[serde(default)]
+    pub rests_on: Vec<String>,
+    /// Configuration by `namespace:name`: a text, or `{$secret: text}`.
+    #[serde(default)]
+    pub config: BTreeMap<String, Value>,
+    /// The in-process providers by package, and how they answer. Without any there is one for [`PACKAGE`].
+    #[serde(default)]
+    pub packages: BTreeMap<String, PackageScript>,
+    /// A deployment (version 3) to import before anything runs.
+    #[serde(default)]
+    pub state: Option<Value>,
+    /// What the program does.
+    #[serde(default)]
+    pub program: Vec<Statement>,
+    /// What is run, one after the other.
+    pub operations: Vec<StoryOperation>,
+    /// The file that it was read from.
+    #[serde(skip)]
+    pub path: PathBuf,
+}
+
+impl Story {
+    /// Returns every text of the story that is secret.
+    #[must_use]
+    pub fn secret_texts(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        let programs = self
+            .operations
+            .iter()
+            .filter_map(|operation| operation.program.as_ref());
+        for statement in programs.flatten().chain(&self.program) {
+            crate::value::collect_secrets(&statement.values(), &mut texts);
+        }
+        for value in self.config.values() {
+            crate::value::collect_secrets(value, &mut texts);
+        }
+        // Short ones occur by chance.
+        texts.retain(|text| text.len() > 4);
+        texts
+    }
+}

@@ -1,0 +1,110 @@
+//! Operations of a story: what is run, with which options, and what changes before it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{CallRule, Expectation, Statement};
+
+/// One operation and what must come of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct StoryOperation {
+    /// Runs a preview with these options.
+    pub preview: Option<Map<String, Value>>,
+    /// Runs an update with these options.
+    pub update: Option<Map<String, Value>>,
+    /// Runs a refresh with these options.
+    pub refresh: Option<Map<String, Value>>,
+    /// Runs a destroy with these options.
+    pub destroy: Option<Map<String, Value>>,
+
+    /// Replaces the program, from here on.
+    pub program: Option<Vec<Statement>>,
+    /// Changes statements, by handle, from here on: members are merged, null removes one; null for the whole
+    /// statement drops it.
+    pub change: BTreeMap<String, Value>,
+    /// Adds statements at the program's end, from here on.
+    pub add: Vec<Statement>,
+    /// Rules for this operation only, ahead of those of [`super::PACKAGE`].
+    pub calls: Vec<CallRule>,
+    /// Changes the configuration from here on; null removes an entry.
+    pub config: BTreeMap<String, Value>,
+    /// Changes the world before the operation.
+    pub world: WorldEdit,
+    /// Closes the engine and opens another one before the operation.
+    pub reopen: bool,
+    /// Labels of the trace: at each the operation is cancelled once more.
+    pub cancel: Vec<String>,
+    /// A label of the trace: then the process that runs the engine is killed.
+    pub kill: Option<String>,
+    /// What must come of it.
+    pub expect: Expectation,
+}
+
+/// What somebody else did to the things of [`super::PACKAGE`].
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct WorldEdit {
+    /// Properties that changed, by id.
+    pub set: BTreeMap<String, Map<String, Value>>,
+    /// Ids of things that are gone.
+    pub gone: Vec<String>,
+}
+
+/// The verbs of operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationKind {
+    /// Shows what an update would do.
+    Preview,
+    /// Brings reality to what the program asks for.
+    Update,
+    /// Brings the state to what reality is.
+    Refresh,
+    /// Removes everything.
+    Destroy,
+}
+
+impl OperationKind {
+    /// Returns the name of the protocol between director and actor.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Preview => "preview",
+            Self::Update => "update",
+            Self::Refresh => "refresh",
+            Self::Destroy => "destroy",
+        }
+    }
+}
+
+impl StoryOperation {
+    /// Says what is run, with which options.
+    ///
+    /// # Errors
+    /// A text when nothing is run, or more than one thing.
+    pub fn verb(&self) -> Result<(OperationKind, &Map<String, Value>), String> {
+        let verbs = [
+            (OperationKind::Preview, &self.preview),
+            (OperationKind::Update, &self.update),
+            (OperationKind::Refresh, &self.refresh),
+            (OperationKind::Destroy, &self.destroy),
+        ];
+        let mut verbs = verbs
+            .into_iter()
+            .filter_map(|(kind, options)| Some((kind, options.as_ref()?)));
+        match (verbs.next(), verbs.next()) {
+            (Some(verb), None) => Ok(verb),
+            _ => Err("an operation needs exactly one of preview, update, refresh and destroy".into()),
+        }
+    }
+
+    /// Tells whether the operation only shows what it would do.
+    #[must_use]
+    pub fn is_dry(&self) -> bool {
+        self.verb().is_ok_and(|(kind, options)| {
+            kind == OperationKind::Preview || options.get("dryRun") == Some(&Value::Bool(true))
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! Provider scripts: how an in-process provider of a story answers. Without rules it keeps things in a made-up world.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// How the provider of one package answers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct PackageScript {
+    /// Peculiarities of types, by token (`Thing` is short for `test:index:Thing`).
+    pub types: BTreeMap<String, TypeScript>,
+    /// What functions return, by token.
+    pub functions: BTreeMap<String, FunctionScript>,
+    /// Peculiarities of single calls; the first that fits counts.
+    pub calls: Vec<CallRule>,
+    /// Things that exist before the story begins, by id: their properties.
+    pub world: BTreeMap<String, Map<String, Value>>,
+    /// Properties of the provider's configuration whose change replaces it.
+    pub replace_on: Vec<String>,
+}
+
+/// The peculiarities of a type.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct TypeScript {
+    /// Inputs whose change replaces.
+    pub replace_on: Vec<String>,
+    /// Whether replacements delete first.
+    pub delete_before_replace: bool,
+    /// Outputs that the provider makes up: `<output> of <id>`. Unknown in previews of creations.
+    pub computed: Vec<String>,
+    /// Inputs that Check adds when they are missing.
+    pub defaults: Map<String, Value>,
+    /// Whether Diff says how each property differs.
+    pub detailed_diff: bool,
+    /// Whether Diff leaves the comparison to the engine.
+    pub diff_unknown: bool,
+}
+
+/// What a function returns: its arguments, unless something else is said.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FunctionScript {
+    /// The result.
+    pub returns: Option<Map<String, Value>>,
+}
+
+/// The peculiarity of a call.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct CallRule {
+    /// Which call: method and resource name (or function token), `create a`; `*` stands for any name.
+    pub on: String,
+    /// Only the n-th such call of the operation, counted from 1.
+    pub nth: Option<usize>,
+    /// Only while previewing (true), or only for real (false).
+    pub preview: Option<bool>,
+    /// Labels of the trace that must have happened before the call is answered.
+    pub wait_for: Vec<String>,
+    /// Never answers.
+    pub hang: bool,
+    /// Answers only after the provider was cancelled, with the status `cancelled`.
+    pub hang_until_cancel: bool,
+    /// Fails.
+    pub fail: Option<FailureScript>,
+    /// Members of the answer that replace the usual ones.
+    pub answer: Option<Map<String, Value>>,
+}
+
+/// How a call fails.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FailureScript {
+    /// The status by its gRPC name in `snake_case`; `unknown` when left out.
+    pub status: Option<String>,
+    /// The message.
+    pub message: String,
+    /// Set when the resource exists all the same.
+    pub init: Option<InitScript>,
+}
+
+/// A resource that exists, but whose initialization failed.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct InitScript {
+    /// Why.
+    pub reasons: Vec<String>,
+    /// Outputs that replace the usual ones.
+    pub outputs: Option<Map<String, Value>>,
+}
