@@ -1,0 +1,289 @@
+//! Engines: built from a JSON document of settings and tables of the host's functions.
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde::Deserialize;
+use stackwright::{
+    Engine,
+    plugin::{PluginCommand, PluginSettings},
+    runtime::Runtime,
+    secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
+};
+
+use crate::{
+    bytes::{sw_bytes_t, sw_bytes_view_t},
+    error::sw_error_t,
+    guard::{Failure, Outcome, Slot, guard, live},
+    host::{Host, sw_host_t},
+    provider::{Table, sw_provider_t},
+    runtime::{Shared, sw_runtime_t},
+    status::sw_status_t,
+};
+
+/// A provider with the package that it serves.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct sw_package_t {
+    /// `sizeof(sw_package_t)`.
+    pub struct_size: usize,
+    /// The package, `files` for instance: the first part of its resources' types.
+    pub package: sw_bytes_view_t,
+    /// Its provider.
+    pub provider: *const sw_provider_t,
+}
+
+/// What an engine is made of. Set `struct_size` to the structure's size and what is not needed to zero.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct sw_engine_options_t {
+    /// `sizeof(sw_engine_options_t)`.
+    pub struct_size: usize,
+    /// The threads to work on.
+    pub runtime: *mut sw_runtime_t,
+    /// JSON: `{"store": "file:///srv/state" or "memory://", "passphrase": "…", "baseDirectory": "/srv", "plugins":
+    /// {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
+    /// ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false}}`. Only the store is required. Without a
+    /// passphrase, secrets are only encoded, not encrypted. Relative folders stand below `baseDirectory`, which is
+    /// the working directory when left out.
+    pub settings: sw_bytes_view_t,
+    /// Providers in this process; null when there are none.
+    pub packages: *const sw_package_t,
+    /// How many packages there are.
+    pub package_count: usize,
+    /// What the host wants to be asked and told; null when nothing.
+    pub host: *const sw_host_t,
+}
+
+/// An engine: where states live, what encrypts them, and who provides what. Shared by the stacks that it opens,
+/// which outlive it.
+pub struct sw_engine_t {
+    pub(crate) parts: Arc<Parts>,
+}
+
+/// What an engine, its stacks and their operations share.
+pub(crate) struct Parts {
+    pub(crate) engine: Engine,
+    pub(crate) host: Option<Arc<Host>>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Drop for Parts {
+    /// Ends the plugin processes that are kept warm, when nobody can use them any more.
+    fn drop(&mut self) {
+        if !self.shared.closing.is_cancelled() {
+            let engine = self.engine.clone();
+            let close = async move { engine.close().await };
+            drop(self.shared.tasks.spawn_on(close, &self.shared.handle));
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Settings {
+    store: String,
+    #[serde(default)]
+    passphrase: Option<String>,
+    #[serde(default)]
+    base_directory: Option<PathBuf>,
+    #[serde(default)]
+    plugins: Plugins,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+struct Plugins {
+    directories: Vec<PathBuf>,
+    path: Option<String>,
+    cache: Option<PathBuf>,
+    commands: std::collections::BTreeMap<String, Command>,
+    ignore_versions: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Command {
+    program: PathBuf,
+    arguments: Vec<String>,
+    environment: std::collections::BTreeMap<String, String>,
+}
+
+impl From<Plugins> for PluginSettings {
+    fn from(plugins: Plugins) -> Self {
+        let command = |(name, command): (String, Command)| {
+            let command = PluginCommand {
+                program: command.program,
+                arguments: command.arguments.into_iter().map(Into::into).collect(),
+                environment: command
+                    .environment
+                    .into_iter()
+                    .map(|(name, value)| (name.into(), value.into()))
+                    .collect(),
+            };
+            (name, command)
+        };
+        Self {
+            directories: plugins.directories,
+            path: plugins.path.map(Into::into),
+            cache: plugins.cache,
+            commands: plugins.commands.into_iter().map(command).collect(),
+            ignore_versions: plugins.ignore_versions,
+            ..Self::default()
+        }
+    }
+}
+
+/// Makes an engine.
+///
+/// On success the tables of the packages and of the host are taken over: their `free` will be called. On failure they are not.
+///
+/// # Safety
+/// `options` must be null or readable, with everything in it; `engine` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_engine_new(
+    options: *const sw_engine_options_t,
+    engine: *mut *mut sw_engine_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(engine, "engine") }?;
+        // SAFETY: null or readable by this function's contract.
+        let options = unsafe { live(options, "the engine's options") }?;
+        if options.struct_size != size_of::<sw_engine_options_t>() {
+            return Err(Failure::misuse(
+                "the struct_size of the engine's options is not theirs",
+            ));
+        }
+        // SAFETY: null or alive by this function's contract.
+        let shared = Arc::clone(&unsafe { live(options.runtime, "the runtime") }?.shared);
+        shared.ensure_open()?;
+        // SAFETY: readable by this function's contract.
+        let settings = unsafe { options.settings.bytes("the settings") }?;
+        let settings: Settings = serde_json::from_slice(settings)
+            .map_err(|error| Failure::invalid(format!("invalid settings: {error}")))?;
+        // SAFETY: readable by this function's contract.
+        let tables = unsafe { tables(options, &shared) }?;
+        let packages = tables
+            .iter()
+            .map(|(package, table)| (package.clone(), Arc::clone(table) as _))
+            .collect();
+        // SAFETY: null or readable by this function's contract.
+        let host = unsafe { Host::new(options.host, &shared, packages) }?;
+        let engine = build(settings, &tables, host.as_ref(), &shared)?;
+        tables.iter().for_each(|(_, table)| table.adopt());
+        host.iter().for_each(|host| host.adopt());
+        place.fill(Box::into_raw(Box::new(sw_engine_t {
+            parts: Arc::new(Parts { engine, host, shared }),
+        })));
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+type Tables = Vec<(String, Arc<Table>)>;
+
+/// # Safety
+/// The packages must be readable, with everything in them.
+unsafe fn tables(options: &sw_engine_options_t, shared: &Arc<Shared>) -> Outcome<Tables> {
+    let mut tables = Tables::new();
+    if options.package_count > 0 && options.packages.is_null() {
+        return Err(Failure::misuse("the packages are null"));
+    }
+    for index in 0..options.package_count {
+        // SAFETY: there are that many packages by this function's contract.
+        let package = unsafe { &*options.packages.add(index) };
+        if package.struct_size != size_of::<sw_package_t>() {
+            return Err(Failure::misuse("the struct_size of a package is not its own"));
+        }
+        // SAFETY: readable by this function's contract.
+        let name = unsafe { package.package.text("the name of a package") }?;
+        // SAFETY: readable by this function's contract.
+        let table = unsafe { Table::new(package.provider, name, Arc::clone(shared)) }?;
+        tables.push((name.to_owned(), Arc::new(table)));
+    }
+    Ok(tables)
+}
+
+fn build(
+    settings: Settings,
+    tables: &Tables,
+    host: Option<&Arc<Host>>,
+    shared: &Arc<Shared>,
+) -> Outcome<Engine> {
+    let runtime = Runtime::system(shared.handle.clone());
+    let base = match settings.base_directory {
+        Some(base) => base,
+        None => std::env::current_dir()
+            .map_err(|error| Failure::invalid(format!("there is no working directory: {error}")))?,
+    };
+    let _context = shared.handle.enter();
+    let store = stackwright::store::open(&settings.store, &base, &runtime)?;
+    let secrets: Arc<dyn SecretsProvider> = match settings.passphrase {
+        Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, runtime.clone())),
+        None => Arc::new(Base64Provider),
+    };
+    let mut builder = Engine::builder(shared.handle.clone())
+        .runtime(runtime)
+        .store(store)
+        .secrets(secrets);
+    for (package, table) in tables {
+        builder = builder.provider(package.clone(), Arc::clone(table) as _);
+    }
+    if let Some(resolver) = host.and_then(Host::resolver) {
+        builder = builder.resolver(resolver);
+    }
+    if let Some(reader) = host.and_then(Host::stack_reader) {
+        builder = builder.stacks(reader);
+    }
+    Ok(builder.plugins(settings.plugins.into()).build()?)
+}
+
+/// Lists stacks as a JSON array of `project/stack`; those of one project, or of all when `project` is empty.
+///
+/// # Safety
+/// `engine` must be null or alive, `project` readable, `stacks` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_engine_stacks(
+    engine: *const sw_engine_t,
+    project: sw_bytes_view_t,
+    stacks: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(stacks, "stacks") }?;
+        // SAFETY: null or alive by this function's contract.
+        let parts = Arc::clone(&unsafe { live(engine, "the engine") }?.parts);
+        // SAFETY: readable by this function's contract.
+        let project = unsafe { project.text("the project") }?;
+        let listing = async {
+            let project = (!project.is_empty()).then_some(project);
+            Ok(parts.engine.stacks(project).await?)
+        };
+        let names: Vec<String> = parts
+            .shared
+            .block_on(listing)?
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let json = serde_json::to_vec(&names).map_err(|error| Failure::invalid(error.to_string()))?;
+        place.fill(sw_bytes_t::boxed(json));
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Frees an engine; its stacks and operations go on. Nothing happens for null.
+///
+/// # Safety
+/// `engine` must be null or have come from `sw_engine_new` and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_engine_free(engine: *mut sw_engine_t) {
+    if !engine.is_null() {
+        // SAFETY: made by `sw_engine_new`, and not freed before by this function's contract.
+        drop(unsafe { Box::from_raw(engine) });
+    }
+}

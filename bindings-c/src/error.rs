@@ -1,0 +1,196 @@
+//! Errors as objects: what failed, where, and what to do about it.
+
+use std::ffi::{CString, c_char};
+
+use crate::{
+    guard::Failure,
+    status::{sw_status_name, sw_status_t},
+};
+
+/// An error with everything that a caller may branch on or show. Unique: one owner, who frees it with
+/// `sw_error_free`. Its texts are UTF-8, NUL-terminated, and live as long as it.
+pub struct sw_error_t {
+    status: sw_status_t,
+    message: CString,
+    urn: Option<CString>,
+    provider: Option<CString>,
+    phase: Option<CString>,
+    hints: Vec<CString>,
+}
+
+/// Makes a C text; a NUL inside, which C could not see past, becomes the replacement character.
+fn text(value: &str) -> CString {
+    CString::new(value)
+        .or_else(|_| CString::new(value.replace('\0', "\u{fffd}")))
+        .unwrap_or_default()
+}
+
+impl sw_error_t {
+    pub(crate) fn new(failure: Failure) -> Self {
+        let status = failure.status();
+        match failure {
+            Failure::Misuse(message) => Self {
+                status,
+                message: text(&message),
+                urn: None,
+                provider: None,
+                phase: None,
+                hints: Vec::new(),
+            },
+            Failure::Engine(error) => Self {
+                status,
+                message: text(error.message()),
+                urn: error.urn().map(|urn| text(urn.as_ref())),
+                provider: error.provider().map(text),
+                phase: error.phase().map(text),
+                hints: error.hints().iter().map(|hint| text(hint)).collect(),
+            },
+        }
+    }
+
+    pub(crate) fn status(&self) -> sw_status_t {
+        self.status
+    }
+
+    pub(crate) fn boxed(failure: Failure) -> *mut Self {
+        Box::into_raw(Box::new(Self::new(failure)))
+    }
+}
+
+/// # Safety
+/// `error` must be null or alive for as long as the pointer is used.
+unsafe fn part(
+    error: *const sw_error_t,
+    select: impl FnOnce(&sw_error_t) -> Option<&CString>,
+) -> *const c_char {
+    // SAFETY: null or alive by this function's contract.
+    unsafe { error.as_ref() }
+        .and_then(select)
+        .map_or(std::ptr::null(), |text| text.as_ptr())
+}
+
+/// Returns what kind of error it is; `SW_STATUS_OK` for null.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_kind(error: *const sw_error_t) -> sw_status_t {
+    // SAFETY: null or alive by this function's contract.
+    unsafe { error.as_ref() }.map_or(sw_status_t::SW_STATUS_OK, |error| error.status)
+}
+
+/// Returns the name of the kind, `invalid_input` for instance. The text lives as long as the library.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_kind_name(error: *const sw_error_t) -> *const c_char {
+    // SAFETY: this function's contract is the same.
+    sw_status_name(unsafe { sw_error_kind(error) } as i32)
+}
+
+/// Returns the text for people; null for null.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_message(error: *const sw_error_t) -> *const c_char {
+    // SAFETY: this function's contract is the same.
+    unsafe { part(error, |error| Some(&error.message)) }
+}
+
+/// Returns the URN of the resource that the error is about; null when it is not about one.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_urn(error: *const sw_error_t) -> *const c_char {
+    // SAFETY: this function's contract is the same.
+    unsafe { part(error, |error| error.urn.as_ref()) }
+}
+
+/// Returns the provider that the error came from; null when none is known.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_provider(error: *const sw_error_t) -> *const c_char {
+    // SAFETY: this function's contract is the same.
+    unsafe { part(error, |error| error.provider.as_ref()) }
+}
+
+/// Returns the phase that failed, `create` for instance; null when none is known.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_phase(error: *const sw_error_t) -> *const c_char {
+    // SAFETY: this function's contract is the same.
+    unsafe { part(error, |error| error.phase.as_ref()) }
+}
+
+/// Returns how many pieces of advice come with the error; 0 for null.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_hint_count(error: *const sw_error_t) -> usize {
+    // SAFETY: null or alive by this function's contract.
+    unsafe { error.as_ref() }.map_or(0, |error| error.hints.len())
+}
+
+/// Returns a piece of advice for people; null when there is none at `index`.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_hint(error: *const sw_error_t, index: usize) -> *const c_char {
+    // SAFETY: this function's contract is the same.
+    unsafe { part(error, |error| error.hints.get(index)) }
+}
+
+/// Frees an error; nothing happens for null.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_free(error: *mut sw_error_t) {
+    if !error.is_null() {
+        // SAFETY: made by `boxed`, and not freed before by this function's contract.
+        drop(unsafe { Box::from_raw(error) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+
+    use stackwright::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn an_error_carries_everything_that_the_engine_knows() {
+        let inner = Error::new(ErrorKind::Provider, "no\0such bucket")
+            .with_provider("aws")
+            .with_phase("create")
+            .with_hint("make one");
+        let error = sw_error_t::boxed(inner.into());
+        // SAFETY: made above and freed below, once; the texts live as long as the error.
+        unsafe {
+            assert_eq!(sw_error_kind(error), sw_status_t::SW_STATUS_PROVIDER);
+            assert_eq!(CStr::from_ptr(sw_error_kind_name(error)), c"provider");
+            assert_eq!(
+                CStr::from_ptr(sw_error_message(error)).to_str(),
+                Ok("no\u{fffd}such bucket")
+            );
+            assert_eq!(CStr::from_ptr(sw_error_provider(error)), c"aws");
+            assert_eq!(CStr::from_ptr(sw_error_phase(error)), c"create");
+            assert!(sw_error_urn(error).is_null());
+            assert_eq!(sw_error_hint_count(error), 1);
+            assert_eq!(CStr::from_ptr(sw_error_hint(error, 0)), c"make one");
+            assert!(sw_error_hint(error, 1).is_null());
+            sw_error_free(error);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The guard around every entry: failures become a status and an error object, and no panic crosses the border.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::{error::sw_error_t, status::sw_status_t};
+
+/// Why an entry did not do what it was asked to.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The caller broke a rule of the ABI.
+    Misuse(String),
+    /// The engine says no.
+    Engine(stackwright::Error),
+}
+
+impl Failure {
+    pub(crate) fn misuse(message: impl Into<String>) -> Self {
+        Self::Misuse(message.into())
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::Engine(stackwright::Error::invalid(message))
+    }
+
+    pub(crate) fn status(&self) -> sw_status_t {
+        match self {
+            Self::Misuse(_) => sw_status_t::SW_STATUS_MISUSE,
+            Self::Engine(error) => sw_status_t::of(error.kind()),
+        }
+    }
+}
+
+impl From<stackwright::Error> for Failure {
+    fn from(error: stackwright::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// The result of what an entry does.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+/// Runs an entry's body, and turns its failure or panic into a status and, where the caller wants one, an error.
+///
+/// # Safety
+/// `error` must be null or writable.
+pub(crate) unsafe fn guard(error: *mut *mut sw_error_t, body: impl FnOnce() -> Outcome<()>) -> sw_status_t {
+    let failure = match caught(body) {
+        Ok(()) => {
+            // SAFETY: null or writable by this function's contract.
+            unsafe { write_error(error, None) };
+            return sw_status_t::SW_STATUS_OK;
+        }
+        Err(failure) => failure,
+    };
+    let status = failure.status();
+    // SAFETY: null or writable by this function's contract.
+    unsafe { write_error(error, Some(failure)) };
+    status
+}
+
+/// Runs `body`; a panic becomes an internal error.
+pub(crate) fn caught<T>(body: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".to_owned());
+        Err(stackwright::Error::internal(format!("the engine panicked: {text}")).into())
+    })
+}
+
+/// # Safety
+/// `error` must be null or writable.
+unsafe fn write_error(error: *mut *mut sw_error_t, failure: Option<Failure>) {
+    if !error.is_null() {
+        let object = failure.map_or(std::ptr::null_mut(), sw_error_t::boxed);
+        // SAFETY: not null, and writable by this function's contract.
+        unsafe { error.write(object) };
+    }
+}
+
+/// Returns what a handle points to; `what` names it in the failure.
+///
+/// # Safety
+/// `pointer` must be null or point to a live `T` for as long as the reference is used.
+pub(crate) unsafe fn live<'a, T>(pointer: *const T, what: &str) -> Outcome<&'a T> {
+    // SAFETY: null or alive by this function's contract.
+    unsafe { pointer.as_ref() }.ok_or_else(|| Failure::misuse(format!("{what} is null")))
+}
+
+/// A place for a result, checked before any work is done and emptied at once.
+pub(crate) struct Slot<T>(*mut *mut T);
+
+impl<T> Slot<T> {
+    /// Takes a place that must be given.
+    ///
+    /// # Safety
+    /// `pointer` must be null or writable until the slot is dropped.
+    pub(crate) unsafe fn required(pointer: *mut *mut T, what: &str) -> Outcome<Self> {
+        if pointer.is_null() {
+            return Err(Failure::misuse(format!("the place for the {what} is null")));
+        }
+        // SAFETY: not null, and writable by this function's contract.
+        unsafe { pointer.write(std::ptr::null_mut()) };
+        Ok(Self(pointer))
+    }
+
+    /// Takes a place that may be left out.
+    ///
+    /// # Safety
+    /// As for [`Self::required`].
+    pub(crate) unsafe fn optional(pointer: *mut *mut T) -> Option<Self> {
+        // SAFETY: this function's contract is the same.
+        unsafe { Self::required(pointer, "result") }.ok()
+    }
+
+    /// Hands the result over.
+    pub(crate) fn fill(self, value: *mut T) {
+        // SAFETY: writable by the contract of the constructors.
+        unsafe { self.0.write(value) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_internal_error() {
+        let outcome = caught::<()>(|| panic!("dropped a plate"));
+        let Err(Failure::Engine(error)) = outcome else {
+            panic!("no error")
+        };
+        assert_eq!(error.kind(), stackwright::ErrorKind::Internal);
+        assert!(error.message().contains("dropped a plate"));
+    }
+
+    #[test]
+    fn success_clears_the_callers_error() {
+        let mut error = std::ptr::NonNull::dangling().as_ptr();
+        // SAFETY: `error` is a local variable.
+        let status = unsafe { guard(&raw mut error, || Ok(())) };
+        assert_eq!(status, sw_status_t::SW_STATUS_OK);
+        assert!(error.is_null());
+    }
+}

@@ -1,0 +1,289 @@
+//! The host's say: which provider serves a package, what other stacks gave out, and the journal that it acknowledges.
+
+use std::{collections::BTreeMap, ffi::c_void, sync::Arc};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use stackwright::{
+    Error, ErrorKind,
+    property::{
+        PropertyMap,
+        json::{SecretForm, from_plain_json, to_vec},
+    },
+    provider::{Provider, Resolution, ResolutionRequest, Resolver, builtin::StackReader},
+    state::{
+        JournalEntry,
+        journal::{EntryJson, JournalReceiver},
+    },
+};
+
+use crate::{
+    foreign::{UserData, sw_free_t},
+    guard::{Failure, Outcome},
+    provider::{Answer, Question, sw_call_t, sw_give_up_t},
+    runtime::Shared,
+};
+
+/// The version of `sw_host_t` that this header describes.
+pub const SW_HOST_VERSION: u32 = 1;
+
+/// What the host wants to be asked and told, as a table of functions, each of which may be null. The table is copied.
+///
+/// ITS FUNCTIONS ARE CALLED CONCURRENTLY, each on a thread of its own, and may take their time. They answer as those
+/// of a provider do, with `sw_completion_succeed` or `sw_completion_fail`; the message of a failure reaches people
+/// unchanged.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct sw_host_t {
+    /// `sizeof(sw_host_t)`.
+    pub struct_size: usize,
+    /// `SW_HOST_VERSION`.
+    pub version: u32,
+    /// Passed to each function.
+    pub user_data: *mut c_void,
+    /// Frees `user_data` when no function will be called any more; may be null.
+    pub free: sw_free_t,
+    /// Nobody waits any more for one call; its completion must still be handed back.
+    pub give_up: sw_give_up_t,
+    /// Says what serves a provider instance: `{"kind": "resource", "name", "version" (or null), "downloadUrl",
+    /// "checksums": {"linux-amd64": "hex"}}` → `{"address": "127.0.0.1:4711"}` for a provider that listens there,
+    /// `{"package": "files"}` for the one that the engine was given for that package, `{}` for what the engine finds.
+    pub resolve: sw_call_t,
+    /// Gives another stack's outputs for a stack reference: `{"stack": "name"}` → a JSON object. Null: the engine
+    /// reads them from its store.
+    pub stack_outputs: sw_call_t,
+    /// Gives the outputs of another stack's resources, by URN, as `stack_outputs` does. Required beside it.
+    pub stack_resource_outputs: sw_call_t,
+    /// Takes an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine goes on when it
+    /// is answered; a failure refuses the entry, and the operation ends with it. Secrets are readable, as marked values.
+    pub journal: sw_call_t,
+}
+
+/// The host's table.
+pub(crate) struct Host {
+    functions: sw_host_t,
+    data: Arc<UserData>,
+    shared: Arc<Shared>,
+    /// The providers that `resolve` can name.
+    packages: BTreeMap<String, Arc<dyn Provider>>,
+}
+
+// SAFETY: the functions may be called from any thread, as the header says; the pointer in the table is never read,
+// `data` holds it.
+unsafe impl Send for Host {}
+// SAFETY: as above.
+unsafe impl Sync for Host {}
+
+impl Host {
+    /// Takes a table of the host's; null is none.
+    ///
+    /// # Safety
+    /// `table` must be null or readable for its `struct_size`.
+    pub(crate) unsafe fn new(
+        table: *const sw_host_t,
+        shared: &Arc<Shared>,
+        packages: BTreeMap<String, Arc<dyn Provider>>,
+    ) -> Outcome<Option<Arc<Self>>> {
+        // SAFETY: null or readable by this function's contract.
+        let Some(functions) = unsafe { table.as_ref() }.copied() else {
+            return Ok(None);
+        };
+        if functions.struct_size != size_of::<sw_host_t>() {
+            return Err(Failure::misuse(
+                "the struct_size of the host's table is not its own",
+            ));
+        }
+        if functions.version != SW_HOST_VERSION {
+            return Err(Failure::misuse(
+                "the host's table has a version that this library does not know",
+            ));
+        }
+        if functions.stack_outputs.is_some() != functions.stack_resource_outputs.is_some() {
+            return Err(Failure::misuse(
+                "the host's table has one of the functions for stack references without the other",
+            ));
+        }
+        Ok(Some(Arc::new(Self {
+            data: Arc::new(UserData::new(functions.user_data, functions.free)),
+            functions,
+            shared: Arc::clone(shared),
+            packages,
+        })))
+    }
+
+    /// Takes `user_data` over; before, it stays the host's.
+    pub(crate) fn adopt(&self) {
+        self.data.adopt();
+    }
+
+    pub(crate) fn resolver(self: &Arc<Self>) -> Option<Arc<dyn Resolver>> {
+        self.functions.resolve.is_some().then(|| Arc::clone(self) as _)
+    }
+
+    pub(crate) fn stack_reader(self: &Arc<Self>) -> Option<Arc<dyn StackReader>> {
+        self.functions
+            .stack_outputs
+            .is_some()
+            .then(|| Arc::clone(self) as _)
+    }
+
+    pub(crate) fn journal(self: &Arc<Self>, stack: String) -> Option<Arc<dyn JournalReceiver>> {
+        let journal = StackJournal {
+            host: Arc::clone(self),
+            stack,
+        };
+        self.functions.journal.is_some().then(|| Arc::new(journal) as _)
+    }
+
+    /// Asks the host; its failure becomes an error of `kind`.
+    async fn ask(
+        &self,
+        function: sw_call_t,
+        request: Vec<u8>,
+        kind: ErrorKind,
+        what: &str,
+    ) -> stackwright::Result<Vec<u8>> {
+        let Some(function) = function else {
+            return Err(Error::internal(format!("the host has no {what}")));
+        };
+        let question = Question {
+            function,
+            give_up: self.functions.give_up,
+            data: Arc::clone(&self.data),
+            prompt: false,
+        };
+        match question.ask(&self.shared, request).await {
+            Some(Answer::Done(answer)) => Ok(answer),
+            Some(Answer::Failed(_, message)) => Err(Error::new(kind, message)),
+            Some(Answer::FailedWith(failure)) => {
+                let failure: Refusal = read(&failure, what)?;
+                Err(Error::new(kind, failure.message))
+            }
+            None => Err(Error::new(kind, format!("the host gave {what} no answer"))),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    message: String,
+}
+
+fn read<T: DeserializeOwned>(json: &[u8], what: &str) -> stackwright::Result<T> {
+    serde_json::from_slice(json).map_err(|error| {
+        Error::invalid(format!(
+            "the host gave {what} an answer that cannot be read: {error}"
+        ))
+    })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ResolutionDocument<'a> {
+    kind: &'static str,
+    name: &'a str,
+    version: Option<String>,
+    download_url: &'a str,
+    checksums: &'a BTreeMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Resolved {
+    address: Option<String>,
+    package: Option<String>,
+}
+
+#[async_trait]
+impl Resolver for Host {
+    async fn resolve(&self, request: ResolutionRequest) -> stackwright::Result<Resolution> {
+        let document = to_vec(&ResolutionDocument {
+            kind: request.kind.name(),
+            name: &request.name,
+            version: request.version.as_ref().map(ToString::to_string),
+            download_url: &request.download_url,
+            checksums: &request.checksums,
+        })?;
+        let answer = self
+            .ask(self.functions.resolve, document, ErrorKind::Plugin, "resolve")
+            .await?;
+        let resolved: Resolved = if answer.is_empty() {
+            Resolved::default()
+        } else {
+            read(&answer, "resolve")?
+        };
+        match (resolved.address, resolved.package) {
+            (None, None) => Ok(Resolution::Default),
+            (Some(address), None) => Ok(Resolution::Address(address)),
+            (None, Some(package)) => match self.packages.get(&package) {
+                Some(provider) => Ok(Resolution::InProcess(Arc::clone(provider))),
+                None => Err(Error::invalid(format!(
+                    "the engine was given no provider for package {package:?}"
+                ))),
+            },
+            (Some(_), Some(_)) => Err(Error::invalid(
+                "the host gave resolve both an address and a package",
+            )),
+        }
+    }
+}
+
+impl Host {
+    async fn outputs(
+        &self,
+        function: sw_call_t,
+        stack: &str,
+        what: &str,
+    ) -> stackwright::Result<PropertyMap> {
+        let request = to_vec(&serde_json::json!({ "stack": stack }))?;
+        let answer = self.ask(function, request, ErrorKind::NotFound, what).await?;
+        if answer.is_empty() {
+            return Ok(PropertyMap::new());
+        }
+        from_plain_json(&answer)
+    }
+}
+
+#[async_trait]
+impl StackReader for Host {
+    async fn stack_outputs(&self, stack: &str) -> stackwright::Result<PropertyMap> {
+        self.outputs(self.functions.stack_outputs, stack, "stack_outputs")
+            .await
+    }
+
+    async fn stack_resource_outputs(&self, stack: &str) -> stackwright::Result<PropertyMap> {
+        self.outputs(
+            self.functions.stack_resource_outputs,
+            stack,
+            "stack_resource_outputs",
+        )
+        .await
+    }
+}
+
+/// The journal of one stack, as the host sees it.
+struct StackJournal {
+    host: Arc<Host>,
+    stack: String,
+}
+
+#[derive(Serialize)]
+struct EntryDocument<'a> {
+    stack: &'a str,
+    entry: EntryJson<'a>,
+}
+
+#[async_trait]
+impl JournalReceiver for StackJournal {
+    async fn receive(&self, entry: &Arc<JournalEntry>) -> stackwright::Result<()> {
+        let document = to_vec(&EntryDocument {
+            stack: &self.stack,
+            entry: EntryJson::new(entry, SecretForm::Value),
+        })?;
+        let function = self.host.functions.journal;
+        self.host
+            .ask(function, document, ErrorKind::State, "journal")
+            .await
+            .map(drop)
+    }
+}

@@ -1,0 +1,25 @@
+//! The C ABI of Stackwright: handles, status codes and callbacks over the engine, and no engine logic.
+//!
+//! `include/stackwright.h` is generated from this crate and never edited. Names are those of the header.
+
+#![expect(
+    non_camel_case_types,
+    reason = "the names are those of the header, so that a reader finds one in the other"
+)]
+
+pub mod bytes;
+pub mod callback;
+pub mod context;
+pub mod engine;
+pub mod error;
+pub mod foreign;
+pub mod guard;
+pub mod host;
+pub mod json;
+pub mod operation;
+pub mod program;
+pub mod provider;
+pub mod runtime;
+pub mod stack;
+pub mod status;
+pub mod version;

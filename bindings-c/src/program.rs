@@ -1,0 +1,144 @@
+//! Programs written in C: a function that runs on a thread of its own and registers resources with its context.
+
+use std::{ffi::c_void, sync::Arc};
+
+use async_trait::async_trait;
+use stackwright::{
+    Error, ErrorKind,
+    program::{Program, ProgramContext},
+};
+use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    context::{end_of, sw_context_t},
+    foreign::{Inside, Place, UserData, sw_free_t},
+    guard::{Failure, Outcome},
+    runtime::Shared,
+    status::sw_status_t,
+};
+
+/// The version of `sw_program_t` that this header describes.
+pub const SW_PROGRAM_VERSION: u32 = 1;
+
+/// Says which resources a stack is to have. Runs on a thread of its own and may block; several runs may be under way
+/// at the same time. Returns `SW_STATUS_OK`, or the status that it failed with: the one of a call that it made, or
+/// `SW_STATUS_PROGRAM` after `sw_context_fail`.
+///
+/// The context is lent until the function has returned and every callback of its asynchronous calls has been called.
+pub type sw_run_t = Option<unsafe extern "C" fn(user_data: *mut c_void, context: *mut sw_context_t) -> i32>;
+
+/// A program. The table is copied.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct sw_program_t {
+    /// `sizeof(sw_program_t)`.
+    pub struct_size: usize,
+    /// `SW_PROGRAM_VERSION`.
+    pub version: u32,
+    /// Passed to `run`.
+    pub user_data: *mut c_void,
+    /// Frees `user_data` when `run` will not be called any more; may be null.
+    pub free: sw_free_t,
+    /// The program.
+    pub run: sw_run_t,
+}
+
+type Function = unsafe extern "C" fn(*mut c_void, *mut sw_context_t) -> i32;
+
+/// A program of the host's, for any number of runs.
+pub(crate) struct Entry {
+    run: Function,
+    data: UserData,
+}
+
+impl Entry {
+    /// Takes a table of the host's; null is no program.
+    ///
+    /// # Safety
+    /// `table` must be null or readable for its `struct_size`.
+    pub(crate) unsafe fn new(table: *const sw_program_t) -> Outcome<Option<Arc<Self>>> {
+        // SAFETY: null or readable by this function's contract.
+        let Some(table) = (unsafe { table.as_ref() }) else {
+            return Ok(None);
+        };
+        if table.struct_size != size_of::<sw_program_t>() {
+            return Err(Failure::misuse("the struct_size of the program is not its own"));
+        }
+        if table.version != SW_PROGRAM_VERSION {
+            return Err(Failure::misuse(
+                "the program has a version that this library does not know",
+            ));
+        }
+        let run = table
+            .run
+            .ok_or_else(|| Failure::misuse("the program has no run function"))?;
+        let data = UserData::new(table.user_data, table.free);
+        Ok(Some(Arc::new(Self { run, data })))
+    }
+
+    /// Takes `user_data` over; before, it stays the host's.
+    pub(crate) fn adopt(&self) {
+        self.data.adopt();
+    }
+}
+
+/// The program as one operation runs it.
+pub(crate) struct Run {
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) shared: Arc<Shared>,
+    /// Tells when the last function of the operation has returned.
+    pub(crate) running: TaskTracker,
+}
+
+#[async_trait]
+impl Program for Run {
+    async fn run(&self, context: ProgramContext) -> stackwright::Result<()> {
+        let root = context
+            .monitor
+            .register_root_stack()
+            .await
+            .map_err(|status| end_of(&status))?;
+        let context = sw_context_t::new(context, &root, Arc::clone(&self.shared))?;
+        let (sender, receiver) = oneshot::channel();
+        let (entry, shared) = (Arc::clone(&self.entry), Arc::clone(&self.shared));
+        let (pass, token) = (self.shared.gate.enter(), self.running.token());
+        let thread = std::thread::Builder::new().name("stackwright-program".to_owned());
+        let run = move || {
+            let result = entry.run_to_the_end(&context, &shared);
+            // Freed before anybody hears that the run is over.
+            drop((context, entry, shared));
+            // The operation may have ended without its program.
+            drop(sender.send(result));
+            drop((pass, token));
+        };
+        if let Err(error) = thread.spawn(run) {
+            let message = format!("the system gave no thread for the program: {error}");
+            return Err(Error::new(ErrorKind::Unavailable, message));
+        }
+        receiver
+            .await
+            .unwrap_or_else(|_| Err(Error::internal("the program's thread died")))
+    }
+}
+
+impl Entry {
+    fn run_to_the_end(&self, context: &sw_context_t, shared: &Shared) -> stackwright::Result<()> {
+        let code = {
+            let _inside = Inside::enter(Place::OwnThread);
+            let pointer = std::ptr::from_ref(context).cast_mut();
+            // SAFETY: the host gave the function for this pointer; the context outlives the call.
+            unsafe { (self.run)(self.data.pointer(), pointer) }
+        };
+        shared.handle.block_on(context.finish());
+        let failure = context.failure();
+        match sw_status_t::from_code(code) {
+            Some(sw_status_t::SW_STATUS_OK) => failure.map_or(Ok(()), Err),
+            status => Err(failure.unwrap_or_else(|| {
+                let kind = status.and_then(sw_status_t::kind).unwrap_or(ErrorKind::Program);
+                let name = status.map_or(c"unknown", sw_status_t::name).to_string_lossy();
+                Error::new(kind, format!("the program returned status {code} ({name})"))
+            })),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Completions: the tokens with which the host answers a call of its provider, now or later, from any thread.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::oneshot;
+
+use crate::{
+    bytes::sw_bytes_view_t,
+    guard::{Failure, Outcome, guard},
+    status::sw_status_t,
+};
+
+/// Why a provider's call failed; names and numbers are those of gRPC. After `UNKNOWN`, `INTERNAL` and `DATA_LOSS`
+/// the engine takes the state of the real thing for unknown, after any other for unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+#[expect(missing_docs, reason = "the names are those of gRPC")]
+pub enum sw_provider_status_t {
+    SW_PROVIDER_STATUS_CANCELLED = 1,
+    SW_PROVIDER_STATUS_UNKNOWN = 2,
+    SW_PROVIDER_STATUS_INVALID_ARGUMENT = 3,
+    SW_PROVIDER_STATUS_DEADLINE_EXCEEDED = 4,
+    SW_PROVIDER_STATUS_NOT_FOUND = 5,
+    SW_PROVIDER_STATUS_ALREADY_EXISTS = 6,
+    SW_PROVIDER_STATUS_PERMISSION_DENIED = 7,
+    SW_PROVIDER_STATUS_RESOURCE_EXHAUSTED = 8,
+    SW_PROVIDER_STATUS_FAILED_PRECONDITION = 9,
+    SW_PROVIDER_STATUS_ABORTED = 10,
+    SW_PROVIDER_STATUS_OUT_OF_RANGE = 11,
+    SW_PROVIDER_STATUS_UNIMPLEMENTED = 12,
+    SW_PROVIDER_STATUS_INTERNAL = 13,
+    SW_PROVIDER_STATUS_UNAVAILABLE = 14,
+    SW_PROVIDER_STATUS_DATA_LOSS = 15,
+    SW_PROVIDER_STATUS_UNAUTHENTICATED = 16,
+}
+
+/// What the host answered.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The response's JSON; empty for one without fields.
+    Done(Vec<u8>),
+    /// A status and a message.
+    Failed(i32, String),
+    /// A failure's JSON.
+    FailedWith(Vec<u8>),
+}
+
+/// One call of a host's function that waits for its answer. Unique: whoever was given it must hand it to exactly one
+/// of `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any
+/// thread, also after the call was given up.
+pub struct sw_completion_t {
+    id: u64,
+    answer: oneshot::Sender<Answer>,
+}
+
+impl sw_completion_t {
+    /// Makes a completion and the place where its answer arrives.
+    pub(crate) fn new() -> (Box<Self>, oneshot::Receiver<Answer>) {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let (answer, receiver) = oneshot::channel();
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        (Box::new(Self { id, answer }), receiver)
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.answer.is_closed()
+    }
+}
+
+/// Takes a completion back from the host.
+///
+/// # Safety
+/// `completion` must be null or have been given to the host and not have been handed back.
+unsafe fn take(completion: *mut sw_completion_t) -> Outcome<Box<sw_completion_t>> {
+    if completion.is_null() {
+        return Err(Failure::misuse("the completion is null"));
+    }
+    // SAFETY: made by `new`, and not handed back before by this function's contract.
+    Ok(unsafe { Box::from_raw(completion) })
+}
+
+/// Returns a number that no other call in this process has: what `give_up` of the provider's table is told.
+///
+/// # Safety
+/// `completion` must be null (which gives 0) or not have been handed back.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_completion_id(completion: *const sw_completion_t) -> u64 {
+    // SAFETY: null or alive by this function's contract.
+    unsafe { completion.as_ref() }.map_or(0, sw_completion_t::id)
+}
+
+/// Tells whether nobody waits for the answer any more; the completion must be handed back all the same.
+///
+/// # Safety
+/// `completion` must be null (which gives true) or not have been handed back.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_completion_is_cancelled(completion: *const sw_completion_t) -> bool {
+    // SAFETY: null or alive by this function's contract.
+    unsafe { completion.as_ref() }.is_none_or(sw_completion_t::is_given_up)
+}
+
+/// Answers a call with the JSON of its response (empty for one without fields) and frees the completion, whatever
+/// the returned status. JSON that is not a response makes the call fail.
+///
+/// # Safety
+/// `completion` must be null or not have been handed back; `response` must be readable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_completion_succeed(
+    completion: *mut sw_completion_t,
+    response: sw_bytes_view_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: this function's contract is the same.
+        let completion = unsafe { take(completion) }?;
+        // SAFETY: readable by this function's contract.
+        let response = unsafe { response.bytes("the response") }?.to_vec();
+        // Nobody may be waiting any more; then the answer has no meaning, and that is no error.
+        drop(completion.answer.send(Answer::Done(response)));
+        Ok(())
+    };
+    // SAFETY: null is allowed.
+    unsafe { guard(std::ptr::null_mut(), body) }
+}
+
+/// Answers a call with a failure and frees the completion, whatever the returned status.
+///
+/// `status` is one of `sw_provider_status_t`; the message is shown unchanged.
+///
+/// # Safety
+/// `completion` must be null or not have been handed back; `message` must be readable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_completion_fail(
+    completion: *mut sw_completion_t,
+    status: i32,
+    message: sw_bytes_view_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: this function's contract is the same.
+        let completion = unsafe { take(completion) }?;
+        // SAFETY: readable by this function's contract.
+        let message = unsafe { message.text("the message") }?.to_owned();
+        // As in `sw_completion_succeed`.
+        drop(completion.answer.send(Answer::Failed(status, message)));
+        Ok(())
+    };
+    // SAFETY: null is allowed.
+    unsafe { guard(std::ptr::null_mut(), body) }
+}
+
+/// Answers a call with a failure that has more to say than a message, and frees the completion, whatever the status.
+///
+/// `failure` is JSON: `{"status": 9, "message": "…", "initFailure": {"id": "…", "inputs": {…}, "outputs": {…},
+/// "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}]}`, of which only the message is required.
+/// `initFailure` says that the resource exists but did not come up as wanted.
+///
+/// # Safety
+/// `completion` must be null or not have been handed back; `failure` must be readable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_completion_fail_with(
+    completion: *mut sw_completion_t,
+    failure: sw_bytes_view_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: this function's contract is the same.
+        let completion = unsafe { take(completion) }?;
+        // SAFETY: readable by this function's contract.
+        let failure = unsafe { failure.bytes("the failure") }?.to_vec();
+        // As in `sw_completion_succeed`.
+        drop(completion.answer.send(Answer::FailedWith(failure)));
+        Ok(())
+    };
+    // SAFETY: null is allowed.
+    unsafe { guard(std::ptr::null_mut(), body) }
+}
+
+/// Frees a completion without an answer: the call fails. Nothing happens for null.
+///
+/// # Safety
+/// `completion` must be null or not have been handed back.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_completion_free(completion: *mut sw_completion_t) {
+    // SAFETY: this function's contract is the same.
+    drop(unsafe { take(completion) });
+}
+
+#[cfg(test)]
+mod tests {
+    use stackwright::provider::ProviderStatus;
+
+    use super::*;
+
+    #[test]
+    fn the_statuses_of_providers_have_the_engines_numbers() {
+        use sw_provider_status_t as Status;
+        let pairs = [
+            (Status::SW_PROVIDER_STATUS_CANCELLED, ProviderStatus::Cancelled),
+            (Status::SW_PROVIDER_STATUS_UNKNOWN, ProviderStatus::Unknown),
+            (
+                Status::SW_PROVIDER_STATUS_INVALID_ARGUMENT,
+                ProviderStatus::InvalidArgument,
+            ),
+            (
+                Status::SW_PROVIDER_STATUS_DEADLINE_EXCEEDED,
+                ProviderStatus::DeadlineExceeded,
+            ),
+            (Status::SW_PROVIDER_STATUS_NOT_FOUND, ProviderStatus::NotFound),
+            (
+                Status::SW_PROVIDER_STATUS_ALREADY_EXISTS,
+                ProviderStatus::AlreadyExists,
+            ),
+            (
+                Status::SW_PROVIDER_STATUS_PERMISSION_DENIED,
+                ProviderStatus::PermissionDenied,
+            ),
+            (
+                Status::SW_PROVIDER_STATUS_RESOURCE_EXHAUSTED,
+                ProviderStatus::ResourceExhausted,
+            ),
+            (
+                Status::SW_PROVIDER_STATUS_FAILED_PRECONDITION,
+                ProviderStatus::FailedPrecondition,
+            ),
+            (Status::SW_PROVIDER_STATUS_ABORTED, ProviderStatus::Aborted),
+            (
+                Status::SW_PROVIDER_STATUS_OUT_OF_RANGE,
+                ProviderStatus::OutOfRange,
+            ),
+            (
+                Status::SW_PROVIDER_STATUS_UNIMPLEMENTED,
+                ProviderStatus::Unimplemented,
+            ),
+            (Status::SW_PROVIDER_STATUS_INTERNAL, ProviderStatus::Internal),
+            (
+                Status::SW_PROVIDER_STATUS_UNAVAILABLE,
+                ProviderStatus::Unavailable,
+            ),
+            (Status::SW_PROVIDER_STATUS_DATA_LOSS, ProviderStatus::DataLoss),
+            (
+                Status::SW_PROVIDER_STATUS_UNAUTHENTICATED,
+                ProviderStatus::Unauthenticated,
+            ),
+        ];
+        for (ours, engines) in pairs {
+            assert_eq!(ours as i32, engines as i32);
+            assert_eq!(ProviderStatus::from_code(ours as i32), engines);
+        }
+    }
+
+    #[test]
+    fn a_completion_that_is_freed_tells_the_one_who_waits() {
+        let (completion, mut receiver) = sw_completion_t::new();
+        let completion = Box::into_raw(completion);
+        // SAFETY: made above, handed back once.
+        unsafe {
+            assert!(!sw_completion_is_cancelled(completion));
+            assert!(sw_completion_id(completion) > 0);
+            sw_completion_free(completion);
+        }
+        assert!(matches!(
+            receiver.try_recv(),
+            Err(oneshot::error::TryRecvError::Closed)
+        ));
+    }
+
+    #[test]
+    fn an_answer_after_the_call_was_given_up_is_no_error() {
+        let (completion, receiver) = sw_completion_t::new();
+        drop(receiver);
+        let completion = Box::into_raw(completion);
+        // SAFETY: made above, handed back once.
+        unsafe {
+            assert!(sw_completion_is_cancelled(completion));
+            let status = sw_completion_succeed(completion, sw_bytes_view_t::empty());
+            assert_eq!(status, sw_status_t::SW_STATUS_OK);
+        }
+    }
+}

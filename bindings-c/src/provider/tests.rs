@@ -1,0 +1,257 @@
+//! A table of functions as the engine sees it: answers now and later, failures, silence and giving up.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+
+use stackwright::{
+    property::{PropertyMap, PropertyValue},
+    provider::{CheckRequest, CreateRequest, DeleteRequest, Provider as _},
+    urn::Urn,
+};
+
+use super::{
+    completion::{
+        sw_completion_fail, sw_completion_fail_with, sw_completion_free, sw_completion_id,
+        sw_completion_succeed,
+    },
+    *,
+};
+use crate::runtime::tests::test_runtime;
+
+#[derive(Default)]
+struct Host {
+    requests: Mutex<Vec<String>>,
+    kept: Mutex<Option<usize>>,
+    kept_call: AtomicU64,
+    given_up: AtomicU64,
+    frees: AtomicUsize,
+}
+
+/// # Safety
+/// The tests pass a `Host` that outlives the table.
+unsafe fn host<'a>(user_data: *mut c_void) -> &'a Host {
+    // SAFETY: this function's contract.
+    unsafe { &*user_data.cast() }
+}
+
+unsafe extern "C" fn create(
+    user_data: *mut c_void,
+    request: sw_bytes_view_t,
+    completion: *mut sw_completion_t,
+) {
+    // SAFETY: as the tests pass it.
+    let host = unsafe { host(user_data) };
+    // SAFETY: lent for this call.
+    let request = unsafe { request.text("request") }.unwrap_or_default().to_owned();
+    host.requests.lock().expect("no panic").push(request.clone());
+    let answer = |json: &[u8]| {
+        // SAFETY: handed back once on each way.
+        let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::new(json)) };
+    };
+    if request.contains("\"name\":\"good\"") {
+        answer(br#"{"id": "7", "outputs": {"n": 1}}"#);
+    } else if request.contains("\"name\":\"garbage\"") {
+        answer(b"not json");
+    } else if request.contains("\"name\":\"typo\"") {
+        answer(br#"{"identity": "7"}"#);
+    } else if request.contains("\"name\":\"silent\"") {
+        // SAFETY: handed back once on each way.
+        unsafe { sw_completion_free(completion) };
+    } else if request.contains("\"name\":\"half\"") {
+        let failure = br#"{"initFailure": {"id": "h", "outputs": {"a": 1}, "reasons": ["too slow"]}}"#;
+        // SAFETY: handed back once on each way.
+        let _ = unsafe { sw_completion_fail_with(completion, sw_bytes_view_t::new(failure)) };
+    } else if request.contains("\"name\":\"later\"") {
+        // SAFETY: not handed back yet.
+        host.kept_call
+            .store(unsafe { sw_completion_id(completion) }, Ordering::SeqCst);
+        *host.kept.lock().expect("no panic") = Some(completion as usize);
+    } else {
+        // SAFETY: handed back once on each way.
+        let _ = unsafe { sw_completion_fail(completion, 5, sw_bytes_view_t::new(b"no such place")) };
+    }
+}
+
+unsafe extern "C" fn delete(_: *mut c_void, _: sw_bytes_view_t, completion: *mut sw_completion_t) {
+    // SAFETY: handed back once.
+    let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::empty()) };
+}
+
+unsafe extern "C" fn give_up(user_data: *mut c_void, call: u64) {
+    // SAFETY: as the tests pass it.
+    unsafe { host(user_data) }.given_up.store(call, Ordering::SeqCst);
+}
+
+unsafe extern "C" fn free(user_data: *mut c_void) {
+    // SAFETY: as the tests pass it.
+    unsafe { host(user_data) }.frees.fetch_add(1, Ordering::SeqCst);
+}
+
+fn functions(host: &Host, flags: u32) -> sw_provider_t {
+    sw_provider_t {
+        struct_size: size_of::<sw_provider_t>(),
+        version: SW_PROVIDER_VERSION,
+        flags,
+        user_data: std::ptr::from_ref(host).cast_mut().cast(),
+        free: Some(free),
+        handshake: None,
+        plugin_info: None,
+        check_config: None,
+        diff_config: None,
+        configure: None,
+        check: None,
+        diff: None,
+        create: Some(create),
+        read: None,
+        update: None,
+        delete_: Some(delete),
+        invoke: None,
+        give_up: Some(give_up),
+        cancel: None,
+        close: None,
+    }
+}
+
+fn urn() -> Urn {
+    Urn::parse("urn:pulumi:dev::shop::files:index:File::a").expect("a URN")
+}
+
+fn request(name: &str) -> CreateRequest {
+    CreateRequest {
+        urn: urn(),
+        resource_type: "files:index:File".into(),
+        name: name.to_owned(),
+        inputs: [("secret", PropertyValue::secret("s".into()))]
+            .into_iter()
+            .collect(),
+        timeout: 0.0,
+        preview: false,
+    }
+}
+
+fn with_table(flags: u32, test: impl AsyncFn(&Table, &Host)) {
+    let runtime = test_runtime();
+    let host = Host::default();
+    let functions = functions(&host, flags);
+    // SAFETY: a local table.
+    let table =
+        unsafe { Table::new(&raw const functions, "files", Arc::clone(&runtime.shared)) }.expect("a table");
+    table.adopt();
+    runtime.shared.handle.block_on(test(&table, &host));
+    drop(table);
+    runtime.shared.gate.wait_until_idle();
+    assert_eq!(
+        host.frees.load(Ordering::SeqCst),
+        1,
+        "user_data is freed exactly once"
+    );
+}
+
+#[test]
+fn a_provider_of_functions_answers_on_either_kind_of_thread() {
+    for flags in [0, SW_PROVIDER_PROMPT] {
+        with_table(flags, async |table, host| {
+            let response = table.create(request("good")).await.expect("an answer");
+            assert_eq!(
+                (response.id.as_str(), response.outputs.get("n")),
+                ("7", Some(&PropertyValue::Number(1.0)))
+            );
+            let seen = host.requests.lock().expect("no panic").concat();
+            assert!(seen.contains("\"type\":\"files:index:File\""), "{seen}");
+            assert!(
+                seen.contains("1b47061264138c4ac30d75fd1eb44270"),
+                "a secret stays marked: {seen}"
+            );
+        });
+    }
+}
+
+#[test]
+fn failures_keep_status_message_and_details() {
+    with_table(SW_PROVIDER_PROMPT, async |table, _| {
+        let refused = table.create(request("bad")).await.expect_err("refused");
+        assert_eq!(
+            (refused.status, refused.message.as_str()),
+            (ProviderStatus::NotFound, "no such place")
+        );
+        let half = table.create(request("half")).await.expect_err("half made");
+        let unfinished = half.init_failure.expect("it exists");
+        assert_eq!((unfinished.id.as_str(), unfinished.outputs.len()), ("h", 1));
+        assert_eq!(half.message, "too slow");
+        for name in ["garbage", "typo", "silent"] {
+            let error = table.create(request(name)).await.expect_err(name);
+            assert_eq!(error.status, ProviderStatus::Internal, "{name}");
+            assert!(error.message.contains("create"), "{name}: {}", error.message);
+        }
+    });
+}
+
+#[test]
+fn a_call_that_is_given_up_is_told_and_may_still_be_answered() {
+    with_table(SW_PROVIDER_PROMPT, async |table, host| {
+        let call = table.create(request("later"));
+        assert!(futures::poll!(call).is_pending());
+        assert_eq!(
+            host.given_up.load(Ordering::SeqCst),
+            host.kept_call.load(Ordering::SeqCst)
+        );
+        let completion = host.kept.lock().expect("no panic").take().expect("kept") as *mut sw_completion_t;
+        // SAFETY: handed back once.
+        let status = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::empty()) };
+        assert_eq!(status, crate::status::sw_status_t::SW_STATUS_OK);
+    });
+}
+
+#[test]
+fn what_the_table_lacks_does_what_the_engine_does_by_default() {
+    with_table(0, async |table, _| {
+        let news: PropertyMap = [("a", true.into())].into_iter().collect();
+        let request = CheckRequest {
+            urn: urn(),
+            resource_type: "files:index:File".into(),
+            name: "a".to_owned(),
+            olds: None,
+            news: news.clone(),
+            random_seed: Vec::new(),
+            preview: true,
+        };
+        assert_eq!(table.check(request).await.expect("checked").inputs, news);
+        let request = DeleteRequest {
+            urn: urn(),
+            resource_type: "files:index:File".into(),
+            name: "a".to_owned(),
+            id: "7".into(),
+            inputs: PropertyMap::new(),
+            outputs: PropertyMap::new(),
+            timeout: 0.0,
+        };
+        table.delete(request).await.expect("deleted");
+    });
+}
+
+#[test]
+fn a_table_that_breaks_the_rules_is_refused_and_its_data_left_alone() {
+    let runtime = test_runtime();
+    let host = Host::default();
+    let good = functions(&host, 0);
+    let bad = [
+        sw_provider_t {
+            struct_size: 8,
+            ..good
+        },
+        sw_provider_t { version: 99, ..good },
+        sw_provider_t {
+            flags: 1 << 30,
+            ..good
+        },
+        sw_provider_t { create: None, ..good },
+    ];
+    for table in bad {
+        // SAFETY: a local table.
+        let outcome = unsafe { Table::new(&raw const table, "files", Arc::clone(&runtime.shared)) };
+        assert!(matches!(outcome, Err(Failure::Misuse(_))));
+    }
+    assert_eq!(host.frees.load(Ordering::SeqCst), 0);
+}

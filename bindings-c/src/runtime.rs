@@ -1,0 +1,273 @@
+//! The runtime: the threads that the engines work on, owned by the caller; there is no hidden one.
+
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use stackwright::runtime::{Clock as _, SystemClock};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    bytes::sw_bytes_view_t,
+    callback::Delivery,
+    error::sw_error_t,
+    foreign::{Gate, ensure_may_block, ensure_outside},
+    guard::{Failure, Outcome, Slot, guard},
+    status::sw_status_t,
+};
+
+/// How long the end of a runtime waits for operations to notice that they are cancelled.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// How a runtime is made. Set `struct_size` to the structure's size and everything else to zero or a value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct sw_runtime_options_t {
+    /// `sizeof(sw_runtime_options_t)`.
+    pub struct_size: usize,
+    /// How many threads work; 0 for one per core.
+    pub threads: u32,
+    /// How many calls of providers that may block can run at the same time; 0 for 512.
+    pub blocking_threads: u32,
+    /// The name of the threads; empty for `stackwright`.
+    pub thread_name: sw_bytes_view_t,
+}
+
+/// The threads that engines work on. Shared by the engines that are built on it, which keep working until
+/// `sw_runtime_free`. One process may have several.
+pub struct sw_runtime_t {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What a runtime and everything built on it have in common.
+pub(crate) struct Shared {
+    runtime: Mutex<Option<tokio::runtime::Runtime>>,
+    pub(crate) handle: tokio::runtime::Handle,
+    /// Set when the runtime is about to end.
+    pub(crate) closing: CancellationToken,
+    /// The tasks that the end of the runtime waits for.
+    pub(crate) tasks: TaskTracker,
+    pub(crate) gate: Arc<Gate>,
+}
+
+impl Shared {
+    /// Waits for `future` on the caller's thread; the end of the runtime ends the wait.
+    pub(crate) fn block_on<T>(&self, future: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+        ensure_may_block()?;
+        self.ensure_open()?;
+        let _pass = self.gate.enter();
+        self.handle.block_on(self.until_closing(future))
+    }
+
+    /// Waits for `future`, which ends soon after the runtime begins to end.
+    pub(crate) fn block_on_to_the_end<T>(&self, future: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+        ensure_may_block()?;
+        self.ensure_open()?;
+        let _pass = self.gate.enter();
+        self.handle.block_on(future)
+    }
+
+    /// Lets `future`, which ends soon after the runtime begins to end, run on and delivers its result.
+    pub(crate) fn deliver(
+        &self,
+        delivery: Delivery,
+        future: impl Future<Output = Outcome<Option<Vec<u8>>>> + Send + 'static,
+    ) {
+        let task = async move { delivery.deliver(future.await) };
+        self.tasks.spawn_on(task, &self.handle);
+    }
+
+    async fn until_closing<T>(&self, future: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+        tokio::select! {
+            biased;
+            outcome = future => outcome,
+            () = self.closing.cancelled() => Err(closed()),
+        }
+    }
+
+    /// Refuses new work once the runtime is ending.
+    pub(crate) fn ensure_open(&self) -> Outcome<()> {
+        if self.closing.is_cancelled() {
+            return Err(Failure::misuse("the runtime has been freed"));
+        }
+        Ok(())
+    }
+
+    fn end(&self) {
+        self.closing.cancel();
+        self.tasks.close();
+        self.handle.block_on(async {
+            tokio::select! {
+                () = self.tasks.wait() => {}
+                () = SystemClock.wait(GRACE) => {}
+            }
+        });
+        self.gate.wait_until_idle();
+        let runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(runtime) = runtime {
+            runtime.shutdown_timeout(GRACE);
+        }
+        self.gate.wait_until_idle();
+    }
+}
+
+fn closed() -> Failure {
+    stackwright::Error::new(
+        stackwright::ErrorKind::Cancelled,
+        "the runtime ended before the call did",
+    )
+    .into()
+}
+
+/// Makes a runtime; `options` may be null.
+///
+/// # Safety
+/// `options` must be null or readable, `runtime` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_runtime_new(
+    options: *const sw_runtime_options_t,
+    runtime: *mut *mut sw_runtime_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(runtime, "runtime") }?;
+        // SAFETY: null or readable by this function's contract.
+        let builder = unsafe { builder(options) }?;
+        place.fill(Box::into_raw(Box::new(start(builder)?)));
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// # Safety
+/// `options` must be null or readable, with a readable name.
+unsafe fn builder(options: *const sw_runtime_options_t) -> Outcome<tokio::runtime::Builder> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().thread_name("stackwright");
+    // SAFETY: null or readable by this function's contract.
+    let Some(options) = (unsafe { options.as_ref() }) else {
+        return Ok(builder);
+    };
+    if options.struct_size != size_of::<sw_runtime_options_t>() {
+        return Err(Failure::misuse(
+            "the struct_size of the runtime's options is not theirs",
+        ));
+    }
+    if options.threads > 0 {
+        builder.worker_threads(options.threads as usize);
+    }
+    if options.blocking_threads > 0 {
+        builder.max_blocking_threads(options.blocking_threads as usize);
+    }
+    // SAFETY: readable by this function's contract.
+    let name = unsafe { options.thread_name.text("the name of the threads") }?;
+    if name.contains('\0') {
+        return Err(Failure::invalid("the name of the threads has a NUL in it"));
+    }
+    if !name.is_empty() {
+        builder.thread_name(name);
+    }
+    Ok(builder)
+}
+
+fn start(mut builder: tokio::runtime::Builder) -> Outcome<sw_runtime_t> {
+    let runtime = builder.build().map_err(|error| {
+        stackwright::Error::new(
+            stackwright::ErrorKind::Unavailable,
+            format!("the system gave no threads: {error}"),
+        )
+    })?;
+    let handle = runtime.handle().clone();
+    Ok(sw_runtime_t {
+        shared: Arc::new(Shared {
+            runtime: Mutex::new(Some(runtime)),
+            handle,
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            gate: Arc::default(),
+        }),
+    })
+}
+
+/// Ends a runtime: cancels what runs on it, lets each pending callback fire, then stops the threads and frees it.
+///
+/// Returns when the last callback, program and provider function has returned; none runs afterwards, but for the
+/// `free` functions of tables whose engines, stacks and operations are freed later. Those handles may be freed before
+/// or after, and answer `SW_STATUS_MISUSE` to everything else from here on.
+///
+/// Returns `SW_STATUS_MISUSE`, with nothing freed, when called from a callback, a program or a provider's function.
+/// Nothing happens for null.
+///
+/// # Safety
+/// `runtime` must be null or have come from `sw_runtime_new` and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_runtime_free(runtime: *mut sw_runtime_t) -> sw_status_t {
+    let body = || {
+        ensure_outside("sw_runtime_free")?;
+        if runtime.is_null() {
+            return Ok(());
+        }
+        // SAFETY: made by `sw_runtime_new`, and not freed before by this function's contract.
+        let runtime = unsafe { Box::from_raw(runtime) };
+        runtime.shared.end();
+        Ok(())
+    };
+    // SAFETY: null is allowed.
+    unsafe { guard(std::ptr::null_mut(), body) }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn test_runtime() -> sw_runtime_t {
+        // SAFETY: null is allowed.
+        let mut builder = unsafe { builder(std::ptr::null()) }.expect("no options are fine");
+        builder.worker_threads(1);
+        start(builder).expect("threads")
+    }
+
+    #[test]
+    fn the_end_of_a_runtime_ends_a_call_that_never_would() {
+        let runtime = test_runtime();
+        let shared = Arc::clone(&runtime.shared);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let call = async move {
+            std::future::pending::<()>().await;
+            Ok(None)
+        };
+        let task = {
+            let shared = Arc::clone(&shared);
+            async move {
+                let outcome: Outcome<Option<Vec<u8>>> = shared.until_closing(call).await;
+                sender.send(outcome.is_err()).expect("the test listens");
+            }
+        };
+        shared.tasks.spawn_on(task, &shared.handle);
+        shared.end();
+        assert_eq!(receiver.recv(), Ok(true));
+        assert!(matches!(
+            shared.block_on(async { Ok(()) }),
+            Err(Failure::Misuse(_))
+        ));
+    }
+
+    #[test]
+    fn options_of_another_size_are_refused() {
+        let options = sw_runtime_options_t {
+            struct_size: 3,
+            threads: 1,
+            blocking_threads: 0,
+            thread_name: sw_bytes_view_t::empty(),
+        };
+        let mut made = std::ptr::null_mut();
+        // SAFETY: all are local variables.
+        let status = unsafe { sw_runtime_new(&raw const options, &raw mut made, std::ptr::null_mut()) };
+        assert_eq!(status, sw_status_t::SW_STATUS_MISUSE);
+        assert!(made.is_null());
+    }
+}

@@ -1,0 +1,137 @@
+//! Status codes: the engine's error kinds with their stable integers, success, and misuse of the ABI itself.
+
+use stackwright::ErrorKind;
+
+/// What a call came to. Codes are stable and only ever appended to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+#[must_use]
+pub enum sw_status_t {
+    /// The caller broke a rule of this ABI: a null pointer, a wrong `struct_size`, a blocking call inside a callback.
+    SW_STATUS_MISUSE = -1,
+    /// The call did what it was asked to do.
+    SW_STATUS_OK = 0,
+    /// The caller passed something wrong; the message names what and where. Nothing was changed.
+    SW_STATUS_INVALID_INPUT = 1,
+    /// The stack, resource or file does not exist.
+    SW_STATUS_NOT_FOUND = 2,
+    /// Somebody else holds the stack's lock, or changed its state meanwhile. Try again later.
+    SW_STATUS_CONFLICT = 3,
+    /// A provider refused or failed a call; the message is the provider's own.
+    SW_STATUS_PROVIDER = 4,
+    /// A plugin process could not be found, started or spoken to.
+    SW_STATUS_PLUGIN = 5,
+    /// The recorded state is corrupt, of an unknown version, or would become invalid.
+    SW_STATUS_STATE = 6,
+    /// A secret could not be encrypted or decrypted, for instance because the passphrase is wrong.
+    SW_STATUS_SECRETS = 7,
+    /// The operation was cancelled; what had run is recorded.
+    SW_STATUS_CANCELLED = 8,
+    /// A store or service did not answer; the same call may succeed later.
+    SW_STATUS_UNAVAILABLE = 9,
+    /// The program raised an error of its own.
+    SW_STATUS_PROGRAM = 10,
+    /// The deployment failed; its diagnostics and events say where. What succeeded is recorded.
+    SW_STATUS_FAILED = 11,
+    /// A bug in the engine.
+    SW_STATUS_INTERNAL = 12,
+}
+
+impl sw_status_t {
+    /// Every code, in order.
+    pub(crate) const ALL: [Self; 14] = [
+        Self::SW_STATUS_MISUSE,
+        Self::SW_STATUS_OK,
+        Self::SW_STATUS_INVALID_INPUT,
+        Self::SW_STATUS_NOT_FOUND,
+        Self::SW_STATUS_CONFLICT,
+        Self::SW_STATUS_PROVIDER,
+        Self::SW_STATUS_PLUGIN,
+        Self::SW_STATUS_STATE,
+        Self::SW_STATUS_SECRETS,
+        Self::SW_STATUS_CANCELLED,
+        Self::SW_STATUS_UNAVAILABLE,
+        Self::SW_STATUS_PROGRAM,
+        Self::SW_STATUS_FAILED,
+        Self::SW_STATUS_INTERNAL,
+    ];
+
+    /// Returns the status of an engine's error; a kind that this table does not know is `SW_STATUS_INTERNAL`.
+    pub(crate) fn of(kind: ErrorKind) -> Self {
+        Self::from_code(kind.code()).unwrap_or(Self::SW_STATUS_INTERNAL)
+    }
+
+    /// Returns the status with an integer that C code handed back.
+    pub(crate) fn from_code(code: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| *status as i32 == code)
+    }
+
+    /// Returns the engine's kind; `None` for success and misuse, which are this ABI's own.
+    pub(crate) fn kind(self) -> Option<ErrorKind> {
+        ErrorKind::ALL
+            .iter()
+            .copied()
+            .find(|kind| kind.code() == self as i32)
+    }
+
+    /// Returns the `snake_case` name, NUL-terminated.
+    pub(crate) fn name(self) -> &'static std::ffi::CStr {
+        match self {
+            Self::SW_STATUS_MISUSE => c"misuse",
+            Self::SW_STATUS_OK => c"ok",
+            Self::SW_STATUS_INVALID_INPUT => c"invalid_input",
+            Self::SW_STATUS_NOT_FOUND => c"not_found",
+            Self::SW_STATUS_CONFLICT => c"conflict",
+            Self::SW_STATUS_PROVIDER => c"provider",
+            Self::SW_STATUS_PLUGIN => c"plugin",
+            Self::SW_STATUS_STATE => c"state",
+            Self::SW_STATUS_SECRETS => c"secrets",
+            Self::SW_STATUS_CANCELLED => c"cancelled",
+            Self::SW_STATUS_UNAVAILABLE => c"unavailable",
+            Self::SW_STATUS_PROGRAM => c"program",
+            Self::SW_STATUS_FAILED => c"failed",
+            Self::SW_STATUS_INTERNAL => c"internal",
+        }
+    }
+}
+
+/// Returns the name of a status code, `invalid_input` for instance; `unknown` for a code that does not exist.
+///
+/// The text lives as long as the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_status_name(status: i32) -> *const std::ffi::c_char {
+    sw_status_t::from_code(status)
+        .map_or(c"unknown", sw_status_t::name)
+        .as_ptr()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_error_has_its_code_and_name_here_and_in_the_header() {
+        let header = include_str!("../../include/stackwright.h");
+        for kind in ErrorKind::ALL {
+            let status = sw_status_t::of(*kind);
+            assert_eq!(status as i32, kind.code(), "{}", kind.name());
+            assert_eq!(status.kind(), Some(*kind));
+            assert_eq!(status.name().to_str(), Ok(kind.name()));
+            let line = format!(" SW_STATUS_{} = {},", kind.name().to_uppercase(), kind.code());
+            assert!(header.contains(&line), "the header lacks{line}");
+        }
+        assert!(header.contains(" SW_STATUS_OK = 0,") && header.contains(" SW_STATUS_MISUSE = -1,"));
+        assert_eq!(
+            sw_status_t::ALL.len(),
+            ErrorKind::ALL.len() + 2,
+            "a code without a kind"
+        );
+    }
+
+    #[test]
+    fn a_code_that_does_not_exist_has_no_status() {
+        assert_eq!(sw_status_t::from_code(4711), None);
+        assert_eq!(sw_status_t::SW_STATUS_OK.kind(), None);
+        assert_eq!(sw_status_t::SW_STATUS_MISUSE.kind(), None);
+    }
+}

@@ -1,0 +1,128 @@
+//! Compiles the C and C++ tests against the header and the shared library, and runs them, two of them under valgrind.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot compile or run its programs has failed"
+)]
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    sync::LazyLock,
+};
+
+const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+
+/// Builds the library, which cargo does not do for tests, and installs it; returns the prefix.
+fn prefix() -> &'static Path {
+    static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
+        let executable = std::env::current_exe().expect("this test runs");
+        let profile_directory = executable.ancestors().nth(2).expect("a test stands in `deps`");
+        let target_directory = profile_directory.parent().expect("a profile has its folder");
+        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+        run(Command::new(env!("CARGO"))
+            .args([
+                "build",
+                "--quiet",
+                "--package",
+                "stackwright-c",
+                "--lib",
+                "--profile",
+                profile,
+            ])
+            .arg("--target-dir")
+            .arg(target_directory));
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prefix");
+        let install = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/install");
+        run(Command::new(install)
+            .arg(&prefix)
+            .arg(profile_directory)
+            .arg(env!("CARGO_PKG_VERSION")));
+        prefix
+    });
+    &PREFIX
+}
+
+fn run(command: &mut Command) {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?} ended with {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Compiles a test and returns its program.
+fn compile(compiler: &str, standard: &str, file: &str) -> PathBuf {
+    let crate_directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(file.replace('.', "_"));
+    run(Command::new(compiler)
+        .arg(format!("-std={standard}"))
+        .args(WARNINGS)
+        .arg("-I")
+        .arg(prefix().join("include"))
+        .arg(crate_directory.join("tests").join(file))
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(prefix().join("lib"))
+        .args(["-lstackwright", "-lpthread"]));
+    program
+}
+
+fn with_library(command: &mut Command) -> &mut Command {
+    command.env("LD_LIBRARY_PATH", prefix().join("lib"))
+}
+
+fn valgrind(program: &Path) {
+    run(with_library(
+        Command::new("valgrind")
+            .args(["--quiet", "--leak-check=full", "--error-exitcode=1"])
+            .arg(program),
+    ));
+}
+
+#[test]
+fn the_header_is_clean_c() {
+    for standard in ["c11", "c99", "c17"] {
+        run(with_library(&mut Command::new(compile(
+            "gcc", standard, "header.c",
+        ))));
+    }
+}
+
+#[test]
+fn the_header_is_clean_cpp() {
+    for standard in ["c++11", "c++17"] {
+        run(with_library(&mut Command::new(compile(
+            "g++",
+            standard,
+            "header.cpp",
+        ))));
+    }
+}
+
+#[test]
+fn stacks_live_and_end() {
+    let program = compile("gcc", "c11", "lifecycle.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
+fn misuse_is_told() {
+    let program = compile("gcc", "c11", "misuse.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}

@@ -1,0 +1,11 @@
+// The header in C++: included twice, its enumerations and tables usable.
+#include <stackwright.h>
+#include <stackwright.h>
+
+int main()
+{
+    sw_status_t status = SW_STATUS_OK;
+    sw_provider_t provider{};
+    provider.struct_size = sizeof provider;
+    return status != SW_STATUS_OK || provider.create != nullptr || sw_version()[0] == '\0';
+}

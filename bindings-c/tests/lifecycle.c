@@ -1,0 +1,465 @@
+/* The life of stacks: programs that wait and programs that do not, results, events, state, failure, cancellation. */
+#include "support.h"
+
+struct wish {
+    const char *value;
+    int many;
+    struct flag answered;
+    atomic_int frees;
+};
+
+static void wish_free(void *user_data)
+{
+    ((struct wish *)user_data)->frees++;
+}
+
+static int32_t run_waiting(void *user_data, sw_context_t *context)
+{
+    struct wish *wish = user_data;
+    sw_error_t *error = NULL;
+    sw_bytes_t *component = NULL, *child = NULL, *result = NULL;
+    char text[512];
+    OK(sw_context_register(context, sw_text("{\"type\": \"test:index:Group\", \"name\": \"group\", \"custom\": false}"), &component, &error));
+    sw_bytes_t *urn = json_at(sw_bytes_view(component), "/urn");
+    snprintf(text, sizeof text, "{\"type\": \"test:index:Thing\", \"name\": \"child\", \"parent\": %s, \"inputs\": {\"value\": \"%s\"}}",
+             sw_bytes_data(urn), wish->value);
+    sw_status_t status = sw_context_register(context, sw_text(text), &child, NULL);
+    if (status == SW_STATUS_OK) {
+        sw_bytes_t *bare = NULL;
+        OK(sw_json_text(sw_bytes_view(component), sw_text("/urn"), &bare, &error));
+        OK(sw_context_register_outputs(context, sw_bytes_view(bare), sw_text("{\"size\": 1}"), &error));
+        OK(sw_context_invoke(context, sw_text("{\"token\": \"test:index:echo\", \"arguments\": {\"a\": [1, null]}}"), &result, &error));
+        expect_at(result, "/echo", "{\"a\":[1,null]}");
+        OK(sw_context_export(context, sw_text("value"), sw_text("{\"4dabf18193072939515e22adb298388d\": \"1b47061264138c4ac30d75fd1eb44270\", \"value\": \"x\"}"), &error));
+        OK(sw_context_log(context, SW_SEVERITY_WARNING, sw_text("mind the gap"), sw_bytes_view(bare), &error));
+        sw_bytes_free(bare);
+    }
+    sw_bytes_t *project = json_at(sw_text(sw_context_info(context)), "/config/shop:size");
+    CHECK(project && strcmp(sw_bytes_data(project), "\"large\"") == 0);
+    sw_bytes_free(project), sw_bytes_free(result), sw_bytes_free(child), sw_bytes_free(component), sw_bytes_free(urn);
+    return status;
+}
+
+static sw_program_t program_of(struct wish *wish, sw_run_t run)
+{
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, wish, wish_free, run};
+    return program;
+}
+
+static void a_stack_lives_through_all_operations(void)
+{
+    for (uint32_t flags = 0; flags <= SW_PROVIDER_PROMPT; flags++) {
+        sw_error_t *error = NULL;
+        struct provider provider = {.held_flag = FLAG};
+        struct wish wish = {.value = "one", .answered = FLAG};
+        sw_runtime_t *runtime = make_runtime(2);
+        sw_provider_t table = provider_table(&provider, flags);
+        sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
+        sw_program_t program = program_of(&wish, run_waiting);
+        sw_stack_t *stack = NULL;
+        OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"config\": {\"size\": \"large\", \"shop:key\": {\"value\": \"k\", \"secret\": true}}}"),
+                         &program, &stack, &error));
+        /* The engine's handle is not needed any more. */
+        sw_bytes_t *result = NULL;
+        OK(sw_engine_stacks(engine, sw_text(""), &result, &error));
+        CHECK(strcmp(sw_bytes_data(result), "[\"shop/dev\"]") == 0);
+        sw_bytes_free(result);
+        sw_engine_free(engine);
+
+        result = operate(stack, SW_OPERATION_PREVIEW, SW_STATUS_OK);
+        expect_at(result, "/changes/create", "3");
+        CHECK(provider.creates == 0 || provider.creates == 1); /* only as a preview */
+        sw_bytes_free(result);
+
+        int creates = provider.creates;
+        result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
+        expect_at(result, "/outcome", "\"succeeded\"");
+        expect_at(result, "/error", "null");
+        expect_at(result, "/changes/create", "3");
+        expect_at(result, "/outputs/value/value", "\"x\"");
+        CHECK(strstr(sw_bytes_data(result), "mind the gap"));
+        CHECK(strstr(sw_bytes_data(result), "test:index:Thing"));
+        CHECK(provider.creates == creates + 1);
+        sw_bytes_free(result);
+
+        OK(sw_stack_outputs(stack, &result, &error));
+        expect_at(result, "/value/value", "\"x\"");
+        sw_bytes_free(result);
+        result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
+        expect_at(result, "/changes/same", "3");
+        sw_bytes_free(result);
+        wish.value = "two";
+        result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
+        expect_at(result, "/changes/update", "1");
+        CHECK(provider.updates == 1);
+        sw_bytes_free(result);
+
+        OK(sw_stack_export(stack, false, &result, &error));
+        expect_at(result, "/version", "3");
+        OK(sw_stack_import(stack, sw_bytes_view(result), &error));
+        sw_bytes_free(result);
+        sw_bytes_free(operate(stack, SW_OPERATION_REFRESH, SW_STATUS_OK));
+        FAILS(sw_stack_remove(stack, false, &error), SW_STATUS_CONFLICT, "");
+        result = operate(stack, SW_OPERATION_DESTROY, SW_STATUS_OK);
+        expect_at(result, "/changes/delete", "3");
+        CHECK(provider.deletes == 1);
+        sw_bytes_free(result);
+        OK(sw_stack_history(stack, &result, &error));
+        CHECK(strstr(sw_bytes_data(result), "destroy"));
+        sw_bytes_free(result);
+        OK(sw_stack_remove(stack, false, &error));
+
+        CHECK(wish.frees == 0 && provider.frees == 0);
+        sw_stack_free(stack);
+        OK(sw_runtime_free(runtime));
+        CHECK(wish.frees == 1);
+        CHECK(provider.frees == 1);
+    }
+}
+
+static void count_answer(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
+{
+    CHECK(status == SW_STATUS_OK && error == NULL && result.length > 0 && result.data[result.length] == '\0');
+    flag_raise(user_data);
+}
+
+static int32_t run_many(void *user_data, sw_context_t *context)
+{
+    struct wish *wish = user_data;
+    sw_error_t *error = NULL;
+    char text[256];
+    for (int index = 0; index < wish->many; index++) {
+        snprintf(text, sizeof text, "{\"type\": \"test:index:Thing\", \"name\": \"thing-%d\", \"inputs\": {\"value\": %d}}", index, index);
+        OK(sw_context_register_async(context, sw_text(text), count_answer, &wish->answered, &error));
+    }
+    /* Returns at once: the run goes on until the last callback. */
+    return SW_STATUS_OK;
+}
+
+static void callbacks_come_exactly_once_and_before_the_end(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.held_flag = FLAG};
+    struct wish wish = {.many = 500, .answered = FLAG};
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_provider_t table = provider_table(&provider, SW_PROVIDER_PROMPT);
+    sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
+    sw_program_t program = program_of(&wish, run_many);
+    sw_stack_t *stack = NULL;
+    OK(sw_stack_open(engine, sw_text("shop/many"), sw_text(""), &program, &stack, &error));
+    sw_bytes_t *result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
+    expect_at(result, "/changes/create", "501");
+    CHECK(flag_count(&wish.answered) == 500);
+    CHECK(provider.creates == 500 && provider.checks == 500);
+    sw_bytes_free(result);
+    sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
+    CHECK(flag_count(&wish.answered) == 1000 && provider.creates == 500);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+    CHECK(flag_count(&wish.answered) == 1000);
+}
+
+struct pulled {
+    const sw_operation_t *operation;
+    int events, last;
+    struct flag ended;
+};
+
+static void pull(void *user_data, sw_status_t status, sw_bytes_view_t event, const sw_error_t *error)
+{
+    struct pulled *pulled = user_data;
+    sw_error_t *failed = NULL;
+    CHECK(status == SW_STATUS_OK && error == NULL);
+    if (event.data == NULL) {
+        flag_raise(&pulled->ended);
+        return;
+    }
+    pulled->events++;
+    pulled->last = strstr(event.data, "cancelEvent") != NULL;
+    CHECK(sw_operation_next_event_async(pulled->operation, pull, pulled, &failed) == SW_STATUS_OK);
+}
+
+static void result_arrived(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
+{
+    CHECK(status == SW_STATUS_OK && error == NULL && strstr(result.data, "\"succeeded\""));
+    flag_raise(user_data);
+}
+
+static void events_are_pulled_from_the_first_to_the_last(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.held_flag = FLAG};
+    struct wish wish = {.many = 20, .answered = FLAG};
+    struct flag finished = FLAG;
+    sw_runtime_t *runtime = make_runtime(1);
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
+    sw_program_t program = program_of(&wish, run_many);
+    sw_stack_t *stack = NULL;
+    sw_operation_t *operation = NULL;
+    OK(sw_stack_open(engine, sw_text("shop/events"), sw_text(""), NULL, &stack, &error));
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text("{\"parallel\": 4}"), &program, &operation, &error));
+    OK(sw_operation_wait_async(operation, result_arrived, &finished, &error));
+    flag_wait(&finished, 1);
+    int events = 0, last = 0;
+    sw_bytes_t *event = NULL;
+    for (;;) {
+        OK(sw_operation_next_event(operation, &event, &error));
+        if (!event)
+            break;
+        CHECK(!last);
+        events++;
+        last = strstr(sw_bytes_data(event), "cancelEvent") != NULL;
+        sw_bytes_free(event);
+    }
+    CHECK(last && events > 40);
+    sw_operation_free(operation);
+
+    struct pulled pulled = {.ended = FLAG};
+    OK(sw_stack_start(stack, SW_OPERATION_DESTROY, sw_text(""), NULL, &operation, &error));
+    pulled.operation = operation;
+    OK(sw_operation_next_event_async(operation, pull, &pulled, &error));
+    flag_wait(&pulled.ended, 1);
+    CHECK(pulled.last && pulled.events > 40);
+    sw_bytes_t *result = NULL;
+    OK(sw_operation_wait(operation, NULL, &error));
+    OK(sw_operation_result(operation, &result, &error));
+    expect_at(result, "/outcome", "\"succeeded\"");
+    sw_bytes_free(result);
+    sw_operation_free(operation);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+    CHECK(wish.frees == 1);
+}
+
+static int32_t run_bad(void *user_data, sw_context_t *context)
+{
+    const char *goal = user_data;
+    return sw_context_register(context, sw_text(goal), NULL, NULL);
+}
+
+static int32_t run_failing(void *user_data, sw_context_t *context)
+{
+    sw_error_t *error = NULL;
+    (void)user_data;
+    OK(sw_context_fail(context, sw_text("out of ideas"), &error));
+    return SW_STATUS_PROGRAM;
+}
+
+static void failures_are_told_with_status_and_message(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.held_flag = FLAG};
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
+    sw_stack_t *stack = NULL;
+    OK(sw_stack_open(engine, sw_text("shop/failures"), sw_text(""), NULL, &stack, &error));
+    struct {
+        sw_run_t run;
+        const char *goal;
+        sw_status_t status;
+        const char *text;
+    } cases[] = {
+        {run_bad, "{\"type\": \"test:index:Thing\", \"name\": \"a\", \"inputs\": {\"refuse\": true}}", SW_STATUS_FAILED, "no entry"},
+        {run_bad, "{\"type\": \"test:index:Thing\", \"name\": \"a\", \"inputs\": {\"bad\": true}}", SW_STATUS_FAILED, "is bad"},
+        {run_bad, "{\"type\": \"test:index:Thing\"}", SW_STATUS_INVALID_INPUT, ""},
+        {run_failing, NULL, SW_STATUS_PROGRAM, "out of ideas"},
+    };
+    for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
+        sw_operation_t *operation = NULL;
+        sw_bytes_t *result = NULL;
+        sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, (void *)cases[index].goal, NULL, cases[index].run};
+        OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), &program, &operation, &error));
+        sw_status_t status = sw_operation_wait(operation, &result, &error);
+        if (status != cases[index].status || !strstr(sw_bytes_data(result), cases[index].text)) {
+            fprintf(stderr, "case %zu: %s: %s\n%s\n", index, sw_status_name(status), error ? sw_error_message(error) : "", sw_bytes_data(result));
+            exit(1);
+        }
+        expect_at(result, "/outcome", "\"failed\"");
+        sw_error_free(error), error = NULL;
+        sw_bytes_free(result);
+        sw_operation_free(operation);
+    }
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+}
+
+static void a_cancelled_operation_ends_and_gives_its_calls_up(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.hold = 1, .held_flag = FLAG};
+    struct wish wish = {.many = 0, .answered = FLAG};
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_provider_t table = provider_table(&provider, SW_PROVIDER_PROMPT);
+    sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, (void *)"{\"type\": \"test:index:Thing\", \"name\": \"a\"}", NULL, run_bad};
+    sw_stack_t *stack = NULL;
+    sw_operation_t *operation = NULL, *second = NULL;
+    (void)wish;
+    OK(sw_stack_open(engine, sw_text("shop/cancel"), sw_text(""), &program, &stack, &error));
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
+    flag_wait(&provider.held_flag, 1);
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &second, &error));
+    FAILS(sw_operation_wait(second, NULL, &error), SW_STATUS_CONFLICT, "");
+    sw_operation_free(second);
+    OK(sw_operation_cancel(operation));
+    OK(sw_operation_cancel(operation));
+    OK(sw_operation_cancel(operation));
+    FAILS(sw_operation_wait(operation, NULL, &error), SW_STATUS_CANCELLED, "cancel");
+    CHECK(provider.given_up == 1);
+    CHECK(sw_completion_is_cancelled(provider.held));
+    /* The answer comes too late and is no error. */
+    OK(sw_completion_succeed(provider.held, sw_text("{\"id\": \"late\"}")));
+    OK(sw_operation_cancel(operation));
+    sw_operation_free(operation);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+}
+
+static void the_end_of_the_runtime_ends_what_runs(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.hold = 1, .held_flag = FLAG};
+    struct flag finished = FLAG;
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, (void *)"{\"type\": \"test:index:Thing\", \"name\": \"a\"}", NULL, run_bad};
+    sw_stack_t *stack = NULL;
+    sw_operation_t *operation = NULL;
+    OK(sw_stack_open(engine, sw_text("shop/end"), sw_text(""), &program, &stack, &error));
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
+    flag_wait(&provider.held_flag, 1);
+    OK(sw_runtime_free(runtime));
+    CHECK(provider.given_up == 1);
+    FAILS(sw_operation_wait(operation, NULL, &error), SW_STATUS_MISUSE, "freed");
+    sw_completion_free(provider.held);
+    sw_operation_free(operation);
+    sw_stack_free(stack);
+    CHECK(provider.frees == 0);
+    sw_engine_free(engine);
+    CHECK(provider.frees == 1);
+    CHECK(flag_count(&finished) == 0);
+}
+
+struct host {
+    atomic_int resolved, entries, frees;
+    int refuse_after;
+};
+
+static void host_resolve(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    struct host *host = user_data;
+    sw_bytes_t *name = json_at(request, "/name");
+    host->resolved++;
+    if (strcmp(sw_bytes_data(name), "\"alias\"") == 0)
+        CHECK(sw_completion_succeed(completion, sw_text("{\"package\": \"test\"}")) == SW_STATUS_OK);
+    else
+        CHECK(sw_completion_fail(completion, SW_PROVIDER_STATUS_NOT_FOUND, sw_text("nobody serves this")) == SW_STATUS_OK);
+    sw_bytes_free(name);
+}
+
+static void host_journal(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    struct host *host = user_data;
+    sw_bytes_t *stack = json_at(request, "/stack"), *kind = json_at(request, "/entry/kind");
+    CHECK(strcmp(sw_bytes_data(stack), "\"shop/host\"") == 0 && kind != NULL);
+    if (++host->entries == host->refuse_after)
+        CHECK(sw_completion_fail(completion, SW_PROVIDER_STATUS_ABORTED, sw_text("the disk is full")) == SW_STATUS_OK);
+    else
+        CHECK(sw_completion_succeed(completion, sw_text("")) == SW_STATUS_OK);
+    sw_bytes_free(stack), sw_bytes_free(kind);
+}
+
+static void host_stack_outputs(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    (void)user_data, (void)request;
+    CHECK(sw_completion_succeed(completion, sw_text("{\"color\": \"blue\"}")) == SW_STATUS_OK);
+}
+
+static void host_free(void *user_data)
+{
+    ((struct host *)user_data)->frees++;
+}
+
+static int32_t run_reference(void *user_data, sw_context_t *context)
+{
+    sw_bytes_t *reference = NULL;
+    (void)user_data;
+    sw_status_t status = sw_context_read(context, sw_text("{\"type\": \"pulumi:pulumi:StackReference\", \"name\": \"other\","
+        " \"id\": \"other/dev\", \"inputs\": {\"name\": \"other/dev\"}}"), &reference, NULL);
+    if (status == SW_STATUS_OK)
+        expect_at(reference, "/outputs/outputs/color", "\"blue\"");
+    sw_bytes_free(reference);
+    return status;
+}
+
+static void the_host_resolves_reads_other_stacks_and_keeps_the_journal(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.held_flag = FLAG};
+    struct host host = {.refuse_after = 0};
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_provider_t table = provider_table(&provider, SW_PROVIDER_PROMPT);
+    sw_package_t package = {sizeof package, sw_text("test"), &table};
+    sw_host_t hooks = {.struct_size = sizeof hooks, .version = SW_HOST_VERSION, .user_data = &host, .free = host_free};
+    sw_engine_options_t options = {sizeof options, runtime, sw_text("{\"store\": \"memory://\"}"), &package, 1, &hooks};
+    sw_engine_t *engine = NULL;
+    sw_stack_t *stack = NULL;
+    hooks.stack_outputs = host_stack_outputs;
+    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_MISUSE, "without the other");
+    hooks.stack_resource_outputs = host_stack_outputs;
+    hooks.resolve = host_resolve, hooks.journal = host_journal;
+    OK(sw_engine_new(&options, &engine, &error));
+    OK(sw_stack_open(engine, sw_text("shop/host"), sw_text(""), NULL, &stack, &error));
+    struct {
+        sw_run_t run;
+        const char *goal, *text;
+        sw_status_t status;
+        int refuse_after;
+    } cases[] = {
+        {run_bad, "{\"type\": \"alias:index:Thing\", \"name\": \"a\"}", "\"create\":2", SW_STATUS_OK, 0},
+        {run_reference, NULL, "", SW_STATUS_OK, 0},
+        {run_bad, "{\"type\": \"nobody:index:Thing\", \"name\": \"a\"}", "nobody serves this", SW_STATUS_FAILED, 0},
+        {run_bad, "{\"type\": \"alias:index:Thing\", \"name\": \"b\"}", "the disk is full", SW_STATUS_STATE, 1},
+    };
+    for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
+        sw_operation_t *operation = NULL;
+        sw_bytes_t *result = NULL;
+        sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, (void *)cases[index].goal, NULL, cases[index].run};
+        host.entries = 0;
+        host.refuse_after = cases[index].refuse_after;
+        OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), &program, &operation, &error));
+        sw_status_t status = sw_operation_wait(operation, &result, &error);
+        if (status != cases[index].status || !strstr(sw_bytes_data(result), cases[index].text)) {
+            fprintf(stderr, "case %zu: %s: %s\n%s\n", index, sw_status_name(status), error ? sw_error_message(error) : "", sw_bytes_data(result));
+            exit(1);
+        }
+        CHECK(host.entries > 0);
+        sw_error_free(error), error = NULL;
+        sw_bytes_free(result);
+        sw_operation_free(operation);
+    }
+    CHECK(host.resolved >= 2 && provider.creates >= 1);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+    CHECK(host.frees == 1 && provider.frees == 1);
+}
+
+int main(void)
+{
+    RUN(the_host_resolves_reads_other_stacks_and_keeps_the_journal);
+    RUN(a_stack_lives_through_all_operations);
+    RUN(callbacks_come_exactly_once_and_before_the_end);
+    RUN(events_are_pulled_from_the_first_to_the_last);
+    RUN(failures_are_told_with_status_and_message);
+    RUN(a_cancelled_operation_ends_and_gives_its_calls_up);
+    RUN(the_end_of_the_runtime_ends_what_runs);
+    return 0;
+}

@@ -1,0 +1,551 @@
+/*
+ * Plays behaviour stories through the C face: the actor of scenarios/PROTOCOL.md. It forwards the director's lines to
+ * the engine and the engine's calls to the director, and judges nothing. Values pass through as they are.
+ */
+#define _GNU_SOURCE
+#include <stackwright.h>
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER;
+
+/* Writes one line; line breaks of documents, which stand between their parts only, become spaces. */
+static void say(const char *pattern, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, pattern);
+    if (vasprintf(&text, pattern, arguments) < 0)
+        abort();
+    va_end(arguments);
+    for (char *at = text; (at = strchr(at, '\n')) != NULL;)
+        *at = ' ';
+    pthread_mutex_lock(&output);
+    puts(text);
+    fflush(stdout);
+    pthread_mutex_unlock(&output);
+    free(text);
+}
+
+/* The JSON at a pointer, or the text of the string there; null when there is none. */
+static sw_bytes_t *json_at(sw_bytes_view_t document, const char *pointer)
+{
+    sw_bytes_t *found = NULL;
+    sw_json_get(document, sw_text(pointer), &found, NULL);
+    return found;
+}
+
+static sw_bytes_t *text_at(sw_bytes_view_t document, const char *pointer)
+{
+    sw_bytes_t *found = NULL;
+    sw_json_text(document, sw_text(pointer), &found, NULL);
+    return found;
+}
+
+static const char *or_else(const sw_bytes_t *bytes, const char *otherwise)
+{
+    return bytes ? sw_bytes_data(bytes) : otherwise;
+}
+
+static char *format(const char *pattern, ...)
+{
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, pattern);
+    if (vasprintf(&text, pattern, arguments) < 0)
+        abort();
+    va_end(arguments);
+    return text;
+}
+
+/* A member of an error as JSON, with its comma; empty when the error lacks it. */
+static char *member(const char *name, const char *value)
+{
+    if (!value)
+        return format("%s", "");
+    sw_bytes_t *quoted = NULL;
+    sw_json_quote(sw_text(value), &quoted, NULL);
+    char *text = format(", \"%s\": %s", name, sw_bytes_data(quoted));
+    sw_bytes_free(quoted);
+    return text;
+}
+
+static void answer_error(const char *id, const sw_error_t *error)
+{
+    char *message = member("message", sw_error_message(error)), *urn = member("urn", sw_error_urn(error));
+    char *provider = member("provider", sw_error_provider(error)), *phase = member("phase", sw_error_phase(error));
+    say("{\"id\": %s, \"error\": {\"kind\": \"%s\"%s%s%s%s}}", id, sw_error_kind_name(error), message, urn, provider, phase);
+    free(message), free(urn), free(provider), free(phase);
+}
+
+/* Answers with `{}` or the error, which is freed. */
+static void answer(const char *id, sw_status_t status, sw_error_t *error)
+{
+    if (status == SW_STATUS_OK)
+        say("{\"id\": %s, \"ok\": {}}", id);
+    else
+        answer_error(id, error);
+    sw_error_free(error);
+}
+
+static void actor_error(const char *id, const char *message)
+{
+    say("{\"id\": %s, \"error\": {\"kind\": \"actor\", \"message\": \"%s\"}}", id, message);
+}
+
+/* ---- calls of providers that wait for the director ---- */
+
+struct call {
+    struct call *next;
+    uint64_t number;
+    sw_completion_t *completion;
+};
+
+static struct {
+    pthread_mutex_t mutex;
+    struct call *first;
+    uint64_t last;
+} calls = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
+
+struct package {
+    struct package *next;
+    char *name;
+};
+
+static void ask(const struct package *package, const char *method, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    uint64_t number;
+    pthread_mutex_lock(&calls.mutex);
+    if (completion) {
+        struct call *call = malloc(sizeof *call);
+        number = sw_completion_id(completion);
+        *call = (struct call){calls.first, number, completion};
+        calls.first = call;
+    } else {
+        /* Nobody waits for the answer; the numbers of completions stay below these. */
+        number = (UINT64_C(1) << 52) + ++calls.last;
+    }
+    pthread_mutex_unlock(&calls.mutex);
+    say("{\"call\": %llu, \"package\": \"%s\", \"method\": \"%s\", \"request\": %.*s}", (unsigned long long)number,
+        package->name, method, (int)request.length, request.data);
+}
+
+static void answered(sw_bytes_view_t line, const char *number_text)
+{
+    uint64_t number = strtoull(number_text, NULL, 10);
+    sw_completion_t *completion = NULL;
+    pthread_mutex_lock(&calls.mutex);
+    for (struct call **place = &calls.first; *place; place = &(*place)->next) {
+        if ((*place)->number == number) {
+            struct call *call = *place;
+            completion = call->completion;
+            *place = call->next;
+            free(call);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&calls.mutex);
+    if (!completion)
+        return;
+    sw_bytes_t *failure = json_at(line, "/error"), *response = json_at(line, "/ok");
+    if (failure)
+        sw_completion_fail_with(completion, sw_bytes_view(failure));
+    else
+        sw_completion_succeed(completion, sw_bytes_view(response));
+    sw_bytes_free(failure), sw_bytes_free(response);
+}
+
+#define METHOD(function, method)                                                                              \
+    static void function(void *package, sw_bytes_view_t request, sw_completion_t *completion)                 \
+    {                                                                                                         \
+        ask(package, method, request, completion);                                                            \
+    }
+METHOD(check_config, "checkConfig")
+METHOD(diff_config, "diffConfig")
+METHOD(configure, "configure")
+METHOD(check, "check")
+METHOD(diff, "diff")
+METHOD(create, "create")
+METHOD(read_resource, "read")
+METHOD(update, "update")
+METHOD(delete_resource, "delete")
+METHOD(invoke, "invoke")
+
+static void give_up(void *package, uint64_t call)
+{
+    (void)package;
+    say("{\"abandoned\": %llu}", (unsigned long long)call);
+}
+
+static void cancel_provider(void *package)
+{
+    ask(package, "cancel", sw_text("{}"), NULL);
+}
+
+static void close_provider(void *package)
+{
+    ask(package, "close", sw_text("{}"), NULL);
+}
+
+static void free_package(void *user_data)
+{
+    struct package *package = user_data;
+    free(package->name);
+    free(package);
+}
+
+/* ---- programs ---- */
+
+struct run {
+    struct run *next;
+    unsigned number;
+    sw_context_t *context;
+    int finished;
+    char *failure;
+    pthread_cond_t changed;
+};
+
+static struct {
+    pthread_mutex_t mutex;
+    struct run *first;
+    unsigned last;
+} runs = {PTHREAD_MUTEX_INITIALIZER, NULL, 0};
+
+static void run_ended(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
+{
+    struct run *run = user_data;
+    (void)result, (void)error;
+    pthread_mutex_lock(&runs.mutex);
+    if (!run->finished)
+        run->finished = status == SW_STATUS_OK ? 1 : 2;
+    pthread_cond_broadcast(&run->changed);
+    pthread_mutex_unlock(&runs.mutex);
+}
+
+static int32_t program(void *user_data, sw_context_t *context)
+{
+    (void)user_data;
+    struct run *run = calloc(1, sizeof *run);
+    sw_bytes_t *preview = json_at(sw_text(sw_context_info(context)), "/dryRun");
+    run->context = context;
+    pthread_cond_init(&run->changed, NULL);
+    pthread_mutex_lock(&runs.mutex);
+    run->number = ++runs.last;
+    run->next = runs.first;
+    runs.first = run;
+    pthread_mutex_unlock(&runs.mutex);
+    say("{\"program\": %u, \"preview\": %s}", run->number, sw_bytes_data(preview));
+    sw_bytes_free(preview);
+    sw_context_ended_async(context, run_ended, run, NULL);
+
+    pthread_mutex_lock(&runs.mutex);
+    while (!run->finished)
+        pthread_cond_wait(&run->changed, &runs.mutex);
+    for (struct run **place = &runs.first; *place; place = &(*place)->next) {
+        if (*place == run) {
+            *place = run->next;
+            break;
+        }
+    }
+    int ended = run->finished == 2;
+    pthread_mutex_unlock(&runs.mutex);
+    if (ended)
+        say("{\"programEnded\": %u}", run->number);
+    sw_status_t status = ended ? SW_STATUS_CANCELLED : SW_STATUS_OK;
+    if (run->failure) {
+        sw_context_fail(context, sw_text(run->failure), NULL);
+        status = SW_STATUS_PROGRAM;
+    }
+    /* `run` itself is needed until the callback of the end has come: the process keeps it. */
+    free(run->failure), run->failure = NULL;
+    return status;
+}
+
+/* The document of a read: those members of a goal that a read has. */
+static char *read_of(sw_bytes_view_t goal)
+{
+    static const char *const members[] = {"type", "name", "id", "parent", "noParent", "inputs", "dependencies",
+                                          "provider", "version", "additionalSecretOutputs"};
+    char *document = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&document, &size);
+    const char *before = "{";
+    for (size_t index = 0; index < sizeof members / sizeof *members; index++) {
+        char *pointer = format("/%s", members[index]);
+        sw_bytes_t *value = json_at(goal, pointer);
+        if (value)
+            fprintf(stream, "%s\"%s\": %s", before, members[index], sw_bytes_data(value)), before = ", ";
+        sw_bytes_free(value);
+        free(pointer);
+    }
+    fputs(*before == '{' ? "{}" : "}", stream);
+    fclose(stream);
+    return document;
+}
+
+/* Answers a request of a program when the engine has. */
+struct reply {
+    char *id;
+    const char *pattern;
+};
+
+static void replied(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
+{
+    struct reply *reply = user_data;
+    if (status == SW_STATUS_OK)
+        say(reply->pattern, reply->id, result.data ? result.data : "{}");
+    else
+        answer_error(reply->id, error);
+    free(reply->id), free(reply);
+}
+
+static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
+{
+    sw_bytes_t *number = json_at(line, "/program");
+    struct run *run = NULL;
+    pthread_mutex_lock(&runs.mutex);
+    for (run = runs.first; run && run->number != strtoul(or_else(number, "0"), NULL, 10);)
+        run = run->next;
+    sw_bytes_free(number);
+    /* A run that has not finished keeps its context; it finishes only on this thread or by its end, and either is kept
+     * out while a call begins. */
+    if (!run || run->finished) {
+        pthread_mutex_unlock(&runs.mutex);
+        say("{\"id\": %s, \"error\": {\"kind\": \"cancelled\", \"message\": \"the program has ended\"}}", id);
+        return;
+    }
+    sw_error_t *error = NULL;
+    sw_status_t status = SW_STATUS_OK;
+    struct reply *reply = malloc(sizeof *reply);
+    *reply = (struct reply){strdup(id), "{\"id\": %s, \"ok\": %s}"};
+    sw_bytes_t *goal = json_at(line, "/goal");
+    int waits = 1;
+    if (!strcmp(verb, "register")) {
+        status = sw_context_register_async(run->context, sw_bytes_view(goal), replied, reply, &error);
+    } else if (!strcmp(verb, "read")) {
+        char *document = read_of(sw_bytes_view(goal));
+        status = sw_context_read_async(run->context, sw_text(document), replied, reply, &error);
+        free(document);
+    } else if (!strcmp(verb, "registerOutputs")) {
+        sw_bytes_t *of = text_at(line, "/of"), *outputs = json_at(line, "/outputs");
+        status = sw_context_register_outputs_async(run->context, sw_bytes_view(of), sw_bytes_view(outputs), replied, reply, &error);
+        sw_bytes_free(of), sw_bytes_free(outputs);
+    } else if (!strcmp(verb, "invoke")) {
+        sw_bytes_t *token = json_at(line, "/token"), *arguments = json_at(line, "/arguments");
+        sw_bytes_t *provider = json_at(line, "/provider"), *parent = json_at(line, "/parent");
+        char *json = format("{\"token\": %s, \"arguments\": %s%s%s%s%s}", or_else(token, "null"), or_else(arguments, "{}"),
+                            provider ? ", \"provider\": " : "", or_else(provider, ""),
+                            parent ? ", \"parent\": " : "", or_else(parent, ""));
+        reply->pattern = "{\"id\": %s, \"ok\": {\"result\": %s}}";
+        status = sw_context_invoke_async(run->context, sw_text(json), replied, reply, &error);
+        free(json), sw_bytes_free(token), sw_bytes_free(arguments), sw_bytes_free(provider), sw_bytes_free(parent);
+    } else {
+        waits = 0;
+        if (!strcmp(verb, "export")) {
+            sw_bytes_t *name = text_at(line, "/name"), *value = json_at(line, "/value");
+            status = sw_context_export(run->context, sw_bytes_view(name), sw_bytes_view(value), &error);
+            sw_bytes_free(name), sw_bytes_free(value);
+        } else if (!strcmp(verb, "log")) {
+            sw_bytes_t *severity = text_at(line, "/severity"), *message = text_at(line, "/message");
+            const char *name = or_else(severity, "info");
+            int level = !strcmp(name, "debug") ? SW_SEVERITY_DEBUG : !strcmp(name, "warning") ? SW_SEVERITY_WARNING
+                      : !strcmp(name, "error") ? SW_SEVERITY_ERROR : SW_SEVERITY_INFO;
+            status = sw_context_log(run->context, level, sw_bytes_view(message), sw_text(""), &error);
+            sw_bytes_free(severity), sw_bytes_free(message);
+        } else { /* finish */
+            sw_bytes_t *failure = text_at(line, "/error");
+            run->failure = failure ? strdup(sw_bytes_data(failure)) : NULL;
+            run->finished = 1;
+            sw_bytes_free(failure);
+            pthread_cond_broadcast(&run->changed);
+        }
+    }
+    pthread_mutex_unlock(&runs.mutex);
+    sw_bytes_free(goal);
+    if (waits && status == SW_STATUS_OK)
+        return;
+    free(reply->id), free(reply);
+    answer(id, status, error);
+}
+
+/* ---- engine, stack and operations ---- */
+
+static struct {
+    sw_engine_t *engine;
+    sw_stack_t *stack;
+    sw_operation_t *operation; /* the one to be cancelled; guarded */
+    pthread_mutex_t mutex;
+} at = {NULL, NULL, NULL, PTHREAD_MUTEX_INITIALIZER};
+
+static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t line)
+{
+    sw_package_t packages[16];
+    sw_provider_t tables[16];
+    size_t count = 0;
+    for (; count < 16; count++) {
+        char *pointer = format("/packages/%zu", count);
+        sw_bytes_t *name = text_at(line, pointer);
+        free(pointer);
+        if (!name)
+            break;
+        struct package *package = calloc(1, sizeof *package);
+        package->name = strdup(sw_bytes_data(name));
+        sw_bytes_free(name);
+        tables[count] = (sw_provider_t){.struct_size = sizeof *tables, .version = SW_PROVIDER_VERSION,
+            .flags = SW_PROVIDER_PROMPT, .user_data = package, .free = free_package, .check_config = check_config,
+            .diff_config = diff_config, .configure = configure, .check = check, .diff = diff, .create = create,
+            .read = read_resource, .update = update, .delete_ = delete_resource, .invoke = invoke,
+            .give_up = give_up, .cancel = cancel_provider, .close = close_provider};
+        packages[count] = (sw_package_t){sizeof *packages, sw_text(package->name), &tables[count]};
+    }
+    sw_bytes_t *store = json_at(line, "/store"), *passphrase = json_at(line, "/passphrase"), *config = json_at(line, "/config");
+    sw_bytes_t *project = text_at(line, "/project"), *stack = text_at(line, "/stack");
+    char *settings = format("{\"store\": %s, \"passphrase\": %s}", or_else(store, "null"), or_else(passphrase, "null"));
+    char *stack_settings = format("{\"config\": %s}", or_else(config, "{}"));
+    char *name = format("%s/%s", or_else(project, ""), or_else(stack, ""));
+    sw_error_t *error = NULL;
+    sw_engine_options_t options = {sizeof options, runtime, sw_text(settings), packages, count, NULL};
+    sw_status_t status = sw_engine_new(&options, &at.engine, &error);
+    if (status == SW_STATUS_OK) {
+        sw_program_t table = {sizeof table, SW_PROGRAM_VERSION, NULL, NULL, program};
+        status = sw_stack_open(at.engine, sw_text(name), sw_text(stack_settings), &table, &at.stack, &error);
+    } else {
+        while (count > 0)
+            free_package(tables[--count].user_data);
+    }
+    answer(id, status, error);
+    free(settings), free(stack_settings), free(name);
+    sw_bytes_free(store), sw_bytes_free(passphrase), sw_bytes_free(config), sw_bytes_free(project), sw_bytes_free(stack);
+}
+
+static void close_stack(void)
+{
+    sw_stack_free(at.stack), at.stack = NULL;
+    sw_engine_free(at.engine), at.engine = NULL;
+}
+
+struct operation {
+    char *id;
+    sw_operation_t *operation;
+};
+
+/* Collects the events, waits for the end, and answers with the result. */
+static void *follow(void *user_data)
+{
+    struct operation *started = user_data;
+    sw_bytes_t *event = NULL, *result = NULL;
+    char *events = NULL;
+    size_t size = 0;
+    FILE *list = open_memstream(&events, &size);
+    for (int first = 1; sw_operation_next_event(started->operation, &event, NULL) == SW_STATUS_OK && event; first = 0) {
+        fprintf(list, first ? "%s" : ", %s", sw_bytes_data(event));
+        sw_bytes_free(event);
+    }
+    fclose(list);
+    sw_operation_wait(started->operation, &result, NULL);
+    pthread_mutex_lock(&at.mutex);
+    at.operation = NULL;
+    pthread_mutex_unlock(&at.mutex);
+    sw_bytes_t *outcome = json_at(sw_bytes_view(result), "/outcome"), *error = json_at(sw_bytes_view(result), "/error");
+    sw_bytes_t *changes = json_at(sw_bytes_view(result), "/changes"), *outputs = json_at(sw_bytes_view(result), "/outputs");
+    say("{\"id\": %s, \"ok\": {\"outcome\": %s, \"error\": %s, \"changes\": %s, \"outputs\": %s, \"events\": [%s]}}",
+        started->id, or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(outputs, "{}"), events);
+    sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(result);
+    sw_operation_free(started->operation);
+    free(events), free(started->id), free(started);
+    return NULL;
+}
+
+static void start(const char *id, sw_bytes_view_t line)
+{
+    static const char *const names[] = {"preview", "update", "refresh", "destroy"};
+    sw_bytes_t *verb = text_at(line, "/operation"), *options = json_at(line, "/options");
+    int kind = 0;
+    while (kind < 4 && strcmp(names[kind], or_else(verb, "")) != 0)
+        kind++;
+    sw_error_t *error = NULL;
+    sw_operation_t *operation = NULL;
+    sw_status_t status = sw_stack_start(at.stack, kind, sw_bytes_view(options), NULL, &operation, &error);
+    sw_bytes_free(verb), sw_bytes_free(options);
+    if (status != SW_STATUS_OK) {
+        answer(id, status, error);
+        return;
+    }
+    struct operation *started = malloc(sizeof *started);
+    *started = (struct operation){strdup(id), operation};
+    pthread_mutex_lock(&at.mutex);
+    at.operation = operation;
+    pthread_mutex_unlock(&at.mutex);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, follow, started) != 0)
+        abort();
+    pthread_detach(thread);
+}
+
+static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
+{
+    sw_bytes_t *call = json_at(line, "/call");
+    if (call) {
+        answered(line, sw_bytes_data(call));
+        sw_bytes_free(call);
+        return 1;
+    }
+    sw_bytes_t *id = json_at(line, "/id"), *verb = text_at(line, "/do"), *document = NULL;
+    const char *number = or_else(id, "0"), *name = or_else(verb, "");
+    sw_error_t *error = NULL;
+    sw_status_t status;
+    int more = 1;
+    if (!strcmp(name, "hello")) {
+        say("{\"id\": %s, \"ok\": {\"face\": \"c\", \"references\": \"resolved\"}}", number);
+    } else if (!strcmp(name, "open")) {
+        open_stack(runtime, number, line);
+    } else if (!strcmp(name, "importState")) {
+        document = json_at(line, "/deployment");
+        status = sw_stack_import(at.stack, sw_bytes_view(document), &error);
+        answer(number, status, error);
+    } else if (!strcmp(name, "exportState")) {
+        status = sw_stack_export(at.stack, true, &document, &error);
+        if (status == SW_STATUS_OK)
+            say("{\"id\": %s, \"ok\": %s}", number, sw_bytes_data(document));
+        else
+            answer(number, status, error);
+    } else if (!strcmp(name, "start")) {
+        start(number, line);
+    } else if (!strcmp(name, "cancel")) {
+        pthread_mutex_lock(&at.mutex);
+        if (at.operation)
+            sw_operation_cancel(at.operation);
+        pthread_mutex_unlock(&at.mutex);
+        say("{\"id\": %s, \"ok\": {}}", number);
+    } else if (!strcmp(name, "close") || !strcmp(name, "bye")) {
+        close_stack();
+        more = strcmp(name, "bye") != 0;
+        say("{\"id\": %s, \"ok\": {}}", number);
+    } else if (strstr(" register read registerOutputs invoke export log finish ", name) && *name) {
+        of_program(number, name, line);
+    } else {
+        actor_error(number, "this actor does not know what to do");
+    }
+    sw_bytes_free(document), sw_bytes_free(id), sw_bytes_free(verb);
+    return more;
+}
+
+int main(void)
+{
+    sw_runtime_t *runtime = NULL;
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    if (sw_runtime_new(NULL, &runtime, NULL) != SW_STATUS_OK)
+        return 1;
+    while ((length = getline(&line, &capacity, stdin)) > 0 && handle(runtime, (sw_bytes_view_t){line, (size_t)length}))
+        ;
+    free(line);
+    close_stack();
+    /* Whatever the director left unanswered is given up with the process. */
+    return 0;
+}

@@ -1,0 +1,1225 @@
+/*
+ * Stackwright: an infrastructure deployment engine that runs inside your process.
+ *
+ * Generated from bindings-c; do not edit. The rules that hold for every function:
+ *
+ * - Functions that can fail return a status. Their last parameter, `error`, may be null; when it is not, it is set to
+ *   an error to be freed with sw_error_free, or to null on success.
+ * - A handle has exactly one `_free`, which takes null, needs no other handle, and may be called in any order.
+ * - Bytes that you pass are lent for the length of the call. Bytes that you get are yours, to be freed with
+ *   sw_bytes_free. Texts are UTF-8 and JSON is UTF-8 text.
+ * - Places for results are set to null first, so that a failed call leaves null.
+ * - Handles may be used from any thread, several at the same time, except for being freed.
+ */
+
+
+#ifndef STACKWRIGHT_H
+#define STACKWRIGHT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * The version of `sw_host_t` that this header describes.
+ */
+#define SW_HOST_VERSION 1
+
+/**
+ * The version of `sw_program_t` that this header describes.
+ */
+#define SW_PROGRAM_VERSION 1
+
+/**
+ * The version of `sw_provider_t` that this header describes.
+ */
+#define SW_PROVIDER_VERSION 1
+
+/**
+ * The functions of the table return soon, so they are called right on the runtime's threads: the fastest way. A
+ * function that waits for anything must not be declared so.
+ */
+#define SW_PROVIDER_PROMPT 1
+
+/**
+ * What a call came to. Codes are stable and only ever appended to.
+ */
+enum sw_status_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * The caller broke a rule of this ABI: a null pointer, a wrong `struct_size`, a blocking call inside a callback.
+   */
+  SW_STATUS_MISUSE = -1,
+  /**
+   * The call did what it was asked to do.
+   */
+  SW_STATUS_OK = 0,
+  /**
+   * The caller passed something wrong; the message names what and where. Nothing was changed.
+   */
+  SW_STATUS_INVALID_INPUT = 1,
+  /**
+   * The stack, resource or file does not exist.
+   */
+  SW_STATUS_NOT_FOUND = 2,
+  /**
+   * Somebody else holds the stack's lock, or changed its state meanwhile. Try again later.
+   */
+  SW_STATUS_CONFLICT = 3,
+  /**
+   * A provider refused or failed a call; the message is the provider's own.
+   */
+  SW_STATUS_PROVIDER = 4,
+  /**
+   * A plugin process could not be found, started or spoken to.
+   */
+  SW_STATUS_PLUGIN = 5,
+  /**
+   * The recorded state is corrupt, of an unknown version, or would become invalid.
+   */
+  SW_STATUS_STATE = 6,
+  /**
+   * A secret could not be encrypted or decrypted, for instance because the passphrase is wrong.
+   */
+  SW_STATUS_SECRETS = 7,
+  /**
+   * The operation was cancelled; what had run is recorded.
+   */
+  SW_STATUS_CANCELLED = 8,
+  /**
+   * A store or service did not answer; the same call may succeed later.
+   */
+  SW_STATUS_UNAVAILABLE = 9,
+  /**
+   * The program raised an error of its own.
+   */
+  SW_STATUS_PROGRAM = 10,
+  /**
+   * The deployment failed; its diagnostics and events say where. What succeeded is recorded.
+   */
+  SW_STATUS_FAILED = 11,
+  /**
+   * A bug in the engine.
+   */
+  SW_STATUS_INTERNAL = 12,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum sw_status_t sw_status_t;
+#else
+typedef int32_t sw_status_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Why a provider's call failed; names and numbers are those of gRPC. After `UNKNOWN`, `INTERNAL` and `DATA_LOSS`
+ * the engine takes the state of the real thing for unknown, after any other for unchanged.
+ */
+enum sw_provider_status_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  SW_PROVIDER_STATUS_CANCELLED = 1,
+  SW_PROVIDER_STATUS_UNKNOWN = 2,
+  SW_PROVIDER_STATUS_INVALID_ARGUMENT = 3,
+  SW_PROVIDER_STATUS_DEADLINE_EXCEEDED = 4,
+  SW_PROVIDER_STATUS_NOT_FOUND = 5,
+  SW_PROVIDER_STATUS_ALREADY_EXISTS = 6,
+  SW_PROVIDER_STATUS_PERMISSION_DENIED = 7,
+  SW_PROVIDER_STATUS_RESOURCE_EXHAUSTED = 8,
+  SW_PROVIDER_STATUS_FAILED_PRECONDITION = 9,
+  SW_PROVIDER_STATUS_ABORTED = 10,
+  SW_PROVIDER_STATUS_OUT_OF_RANGE = 11,
+  SW_PROVIDER_STATUS_UNIMPLEMENTED = 12,
+  SW_PROVIDER_STATUS_INTERNAL = 13,
+  SW_PROVIDER_STATUS_UNAVAILABLE = 14,
+  SW_PROVIDER_STATUS_DATA_LOSS = 15,
+  SW_PROVIDER_STATUS_UNAUTHENTICATED = 16,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum sw_provider_status_t sw_provider_status_t;
+#else
+typedef int32_t sw_provider_status_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What an operation does.
+ */
+enum sw_operation_kind_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * Says what an update would do; nothing is made, changed, deleted or written.
+   */
+  SW_OPERATION_PREVIEW = 0,
+  /**
+   * Brings the stack to what its program says.
+   */
+  SW_OPERATION_UPDATE = 1,
+  /**
+   * Reads every resource and records what is there.
+   */
+  SW_OPERATION_REFRESH = 2,
+  /**
+   * Deletes every resource.
+   */
+  SW_OPERATION_DESTROY = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum sw_operation_kind_t sw_operation_kind_t;
+#else
+typedef int32_t sw_operation_kind_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * How much a message matters.
+ */
+enum sw_severity_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  /**
+   * For those who look for a fault.
+   */
+  SW_SEVERITY_DEBUG = 0,
+  /**
+   * Worth reading.
+   */
+  SW_SEVERITY_INFO = 1,
+  /**
+   * Something is probably not as intended.
+   */
+  SW_SEVERITY_WARNING = 2,
+  /**
+   * Something failed; the run fails.
+   */
+  SW_SEVERITY_ERROR = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum sw_severity_t sw_severity_t;
+#else
+typedef int32_t sw_severity_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Bytes that the library made for the caller. Unique: one owner, who frees them with `sw_bytes_free`.
+ *
+ * A NUL follows the last byte and is not counted, so that JSON can be used as a C string.
+ */
+typedef struct sw_bytes_t sw_bytes_t;
+
+/**
+ * One call of a host's function that waits for its answer. Unique: whoever was given it must hand it to exactly one
+ * of `sw_completion_succeed`, `sw_completion_fail`, `sw_completion_fail_with` and `sw_completion_free`, from any
+ * thread, also after the call was given up.
+ */
+typedef struct sw_completion_t sw_completion_t;
+
+/**
+ * What a running program talks to. Lent to the program; never freed by it.
+ */
+typedef struct sw_context_t sw_context_t;
+
+/**
+ * An engine: where states live, what encrypts them, and who provides what. Shared by the stacks that it opens,
+ * which outlive it.
+ */
+typedef struct sw_engine_t sw_engine_t;
+
+/**
+ * An error with everything that a caller may branch on or show. Unique: one owner, who frees it with
+ * `sw_error_free`. Its texts are UTF-8, NUL-terminated, and live as long as it.
+ */
+typedef struct sw_error_t sw_error_t;
+
+/**
+ * An operation under way, or ended. Freeing the handle does not end it.
+ */
+typedef struct sw_operation_t sw_operation_t;
+
+/**
+ * The threads that engines work on. Shared by the engines that are built on it, which keep working until
+ * `sw_runtime_free`. One process may have several.
+ */
+typedef struct sw_runtime_t sw_runtime_t;
+
+/**
+ * A stack: a named state, the program that says what it is to be, and the operations on it. Shared by its
+ * operations, which outlive it.
+ */
+typedef struct sw_stack_t sw_stack_t;
+
+/**
+ * Bytes that somebody else owns, valid during the call that they are passed to.
+ *
+ * `data` is ignored when `length` is 0; it needs no terminator.
+ */
+typedef struct sw_bytes_view_t {
+  /**
+   * The first byte.
+   */
+  const char *data;
+  /**
+   * How many there are.
+   */
+  size_t length;
+} sw_bytes_view_t;
+
+/**
+ * Takes the result of an asynchronous call, on a thread of the runtime.
+ *
+ * Called EXACTLY ONCE for each call that returned `SW_STATUS_OK`, never for one that did not, and possibly before
+ * that call has returned. `result` (a NUL follows it; its data is null when there is none) and `error` (null on
+ * success) are lent for the length of the callback. It must return soon and must not make a call that waits: those
+ * return `SW_STATUS_MISUSE` here.
+ */
+typedef void (*sw_callback_t)(void *user_data,
+                              sw_status_t status,
+                              struct sw_bytes_view_t result,
+                              const struct sw_error_t *error);
+
+/**
+ * Frees the `user_data` of a table of functions. Called once, when the library will not call the table again.
+ */
+typedef void (*sw_free_t)(void *user_data);
+
+/**
+ * One call of a provider, or another question to the host. `request` is JSON, followed by a NUL, and lent for the
+ * length of the call; the completion is the function's to answer, now or later.
+ */
+typedef void (*sw_call_t)(void *user_data, struct sw_bytes_view_t request, struct sw_completion_t *completion);
+
+/**
+ * Tells the host that nobody waits any more for the answer to the call with this number (`sw_completion_id`).
+ */
+typedef void (*sw_give_up_t)(void *user_data, uint64_t call);
+
+/**
+ * Tells the host something that needs no answer.
+ */
+typedef void (*sw_notice_t)(void *user_data);
+
+/**
+ * A provider of one package, as a table of functions. The table is copied; `user_data` is passed to each function.
+ *
+ * ITS FUNCTIONS ARE CALLED CONCURRENTLY, many at a time and from any thread. Each that is null does what the
+ * comment beside it says. All values have the plain JSON form: secrets are
+ * `{"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": …}`, and during previews an
+ * unknown value is the text `04da6b54-80e4-46f7-96ec-b56ff0331ba9`.
+ *
+ * Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread of its own and may take its time.
+ */
+typedef struct sw_provider_t {
+  /**
+   * `sizeof(sw_provider_t)`.
+   */
+  size_t struct_size;
+  /**
+   * `SW_PROVIDER_VERSION`.
+   */
+  uint32_t version;
+  /**
+   * 0 or `SW_PROVIDER_PROMPT`.
+   */
+  uint32_t flags;
+  /**
+   * Passed to each function.
+   */
+  void *user_data;
+  /**
+   * Frees `user_data` when no function will be called any more; may be null.
+   */
+  sw_free_t free;
+  /**
+   * Says what the provider understands: `{}` → `{"acceptSecrets": true, "acceptResources": true, "acceptOutputs":
+   * true, "supportsPreview": true, "supportsAutonaming": false, "acceptByteStrings": true}`, which is also what
+   * null and left-out fields mean.
+   */
+  sw_call_t handshake;
+  /**
+   * Facts of the provider: `{}` → `{"version": "1.2.3"}`. Null: it has no version.
+   */
+  sw_call_t plugin_info;
+  /**
+   * Checks the provider's own configuration, as `check` does. Null: takes it as it is.
+   */
+  sw_call_t check_config;
+  /**
+   * Compares two configurations, as `diff` does. Null: nothing to say.
+   */
+  sw_call_t diff_config;
+  /**
+   * Takes the configuration: `{"urn", "name", "id", "inputs"}` → what `handshake` answers. Null: needs none.
+   */
+  sw_call_t configure;
+  /**
+   * Checks and completes inputs: `{"urn", "type", "name", "olds", "news", "randomSeed", "preview"}` →
+   * `{"inputs": {…}, "failures": [{"property", "reason"}]}`. Null: takes them as they are.
+   */
+  sw_call_t check;
+  /**
+   * Compares: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges", "preview"}` →
+   * `{"changes": "none"|"some"|"unknown", "replaces": ["path"], "stables": [], "diffs": [], "detailedDiff":
+   * {"path": {"kind": "update-replace", "inputDiff": false}}, "deleteBeforeReplace": false}`. Null: the engine
+   * compares the inputs itself.
+   */
+  sw_call_t diff;
+  /**
+   * Makes a resource: `{"urn", "type", "name", "inputs", "timeout", "preview"}` → `{"id", "outputs"}`. Required.
+   */
+  sw_call_t create;
+  /**
+   * Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview"}` → `{"id",
+   * "inputs", "outputs"}`; an empty answer says that it does not exist. Null: it is as it was recorded.
+   */
+  sw_call_t read;
+  /**
+   * Changes a resource: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges",
+   * "timeout", "preview"}` → `{"outputs"}`. Null: it can not be changed in place.
+   */
+  sw_call_t update;
+  /**
+   * Removes a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout"}` → `{}`. Required.
+   */
+  sw_call_t delete_;
+  /**
+   * Calls a function of the package: `{"token", "arguments", "preview"}` → `{"result": {…}, "failures": []}`.
+   * Null: there is none.
+   */
+  sw_call_t invoke;
+  /**
+   * Nobody waits any more for one call; its completion must still be handed back. May be null.
+   */
+  sw_give_up_t give_up;
+  /**
+   * Running calls should fail soon. May be null.
+   */
+  sw_notice_t cancel;
+  /**
+   * No call follows. May be null.
+   */
+  sw_notice_t close;
+} sw_provider_t;
+
+/**
+ * A provider with the package that it serves.
+ */
+typedef struct sw_package_t {
+  /**
+   * `sizeof(sw_package_t)`.
+   */
+  size_t struct_size;
+  /**
+   * The package, `files` for instance: the first part of its resources' types.
+   */
+  struct sw_bytes_view_t package;
+  /**
+   * Its provider.
+   */
+  const struct sw_provider_t *provider;
+} sw_package_t;
+
+/**
+ * What the host wants to be asked and told, as a table of functions, each of which may be null. The table is copied.
+ *
+ * ITS FUNCTIONS ARE CALLED CONCURRENTLY, each on a thread of its own, and may take their time. They answer as those
+ * of a provider do, with `sw_completion_succeed` or `sw_completion_fail`; the message of a failure reaches people
+ * unchanged.
+ */
+typedef struct sw_host_t {
+  /**
+   * `sizeof(sw_host_t)`.
+   */
+  size_t struct_size;
+  /**
+   * `SW_HOST_VERSION`.
+   */
+  uint32_t version;
+  /**
+   * Passed to each function.
+   */
+  void *user_data;
+  /**
+   * Frees `user_data` when no function will be called any more; may be null.
+   */
+  sw_free_t free;
+  /**
+   * Nobody waits any more for one call; its completion must still be handed back.
+   */
+  sw_give_up_t give_up;
+  /**
+   * Says what serves a provider instance: `{"kind": "resource", "name", "version" (or null), "downloadUrl",
+   * "checksums": {"linux-amd64": "hex"}}` → `{"address": "127.0.0.1:4711"}` for a provider that listens there,
+   * `{"package": "files"}` for the one that the engine was given for that package, `{}` for what the engine finds.
+   */
+  sw_call_t resolve;
+  /**
+   * Gives another stack's outputs for a stack reference: `{"stack": "name"}` → a JSON object. Null: the engine
+   * reads them from its store.
+   */
+  sw_call_t stack_outputs;
+  /**
+   * Gives the outputs of another stack's resources, by URN, as `stack_outputs` does. Required beside it.
+   */
+  sw_call_t stack_resource_outputs;
+  /**
+   * Takes an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine goes on when it
+   * is answered; a failure refuses the entry, and the operation ends with it. Secrets are readable, as marked values.
+   */
+  sw_call_t journal;
+} sw_host_t;
+
+/**
+ * What an engine is made of. Set `struct_size` to the structure's size and what is not needed to zero.
+ */
+typedef struct sw_engine_options_t {
+  /**
+   * `sizeof(sw_engine_options_t)`.
+   */
+  size_t struct_size;
+  /**
+   * The threads to work on.
+   */
+  struct sw_runtime_t *runtime;
+  /**
+   * JSON: `{"store": "file:///srv/state" or "memory://", "passphrase": "…", "baseDirectory": "/srv", "plugins":
+   * {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
+   * ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false}}`. Only the store is required. Without a
+   * passphrase, secrets are only encoded, not encrypted. Relative folders stand below `baseDirectory`, which is
+   * the working directory when left out.
+   */
+  struct sw_bytes_view_t settings;
+  /**
+   * Providers in this process; null when there are none.
+   */
+  const struct sw_package_t *packages;
+  /**
+   * How many packages there are.
+   */
+  size_t package_count;
+  /**
+   * What the host wants to be asked and told; null when nothing.
+   */
+  const struct sw_host_t *host;
+} sw_engine_options_t;
+
+/**
+ * How a runtime is made. Set `struct_size` to the structure's size and everything else to zero or a value.
+ */
+typedef struct sw_runtime_options_t {
+  /**
+   * `sizeof(sw_runtime_options_t)`.
+   */
+  size_t struct_size;
+  /**
+   * How many threads work; 0 for one per core.
+   */
+  uint32_t threads;
+  /**
+   * How many calls of providers that may block can run at the same time; 0 for 512.
+   */
+  uint32_t blocking_threads;
+  /**
+   * The name of the threads; empty for `stackwright`.
+   */
+  struct sw_bytes_view_t thread_name;
+} sw_runtime_options_t;
+
+/**
+ * Says which resources a stack is to have. Runs on a thread of its own and may block; several runs may be under way
+ * at the same time. Returns `SW_STATUS_OK`, or the status that it failed with: the one of a call that it made, or
+ * `SW_STATUS_PROGRAM` after `sw_context_fail`.
+ *
+ * The context is lent until the function has returned and every callback of its asynchronous calls has been called.
+ */
+typedef int32_t (*sw_run_t)(void *user_data, struct sw_context_t *context);
+
+/**
+ * A program. The table is copied.
+ */
+typedef struct sw_program_t {
+  /**
+   * `sizeof(sw_program_t)`.
+   */
+  size_t struct_size;
+  /**
+   * `SW_PROGRAM_VERSION`.
+   */
+  uint32_t version;
+  /**
+   * Passed to `run`.
+   */
+  void *user_data;
+  /**
+   * Frees `user_data` when `run` will not be called any more; may be null.
+   */
+  sw_free_t free;
+  /**
+   * The program.
+   */
+  sw_run_t run;
+} sw_program_t;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Views a NUL-terminated text; a null pointer gives an empty view. The text must outlive the view.
+ *
+ * # Safety
+ * `text` must be null or point to a NUL-terminated text.
+ */
+struct sw_bytes_view_t sw_text(const char *text);
+
+/**
+ * Returns the first byte; a NUL follows the last one. Null for null. Valid until `sw_bytes_free`.
+ *
+ * # Safety
+ * `bytes` must be null or have come from this library and not have been freed.
+ */
+const char *sw_bytes_data(const struct sw_bytes_t *bytes);
+
+/**
+ * Returns how many bytes there are, without the NUL that follows; 0 for null.
+ *
+ * # Safety
+ * `bytes` must be null or have come from this library and not have been freed.
+ */
+size_t sw_bytes_length(const struct sw_bytes_t *bytes);
+
+/**
+ * Views owned bytes, for passing them on; an empty view for null. Valid until `sw_bytes_free`.
+ *
+ * # Safety
+ * `bytes` must be null or have come from this library and not have been freed.
+ */
+struct sw_bytes_view_t sw_bytes_view(const struct sw_bytes_t *bytes);
+
+/**
+ * Frees bytes; nothing happens for null.
+ *
+ * # Safety
+ * `bytes` must be null or have come from this library and not have been freed.
+ */
+void sw_bytes_free(struct sw_bytes_t *bytes);
+
+/**
+ * Returns what the program is told of its run, as JSON: `{"project", "stack", "organization", "rootDirectory",
+ * "config": {"ns:name": "text"}, "configSecretKeys": [], "dryRun", "parallel", "rootStack": "urn…"}`. Structured
+ * configuration values are JSON texts; secret ones are readable. Lives as long as the context; null for null.
+ *
+ * # Safety
+ * `context` must be null or alive.
+ */
+const char *sw_context_info(const struct sw_context_t *context);
+
+/**
+ * Tells whether the run has ended without the program, which should return soon; true for null.
+ *
+ * # Safety
+ * `context` must be null or alive.
+ */
+bool sw_context_is_ended(const struct sw_context_t *context);
+
+/**
+ * Tells a callback when the run ends without the program (with `SW_STATUS_CANCELLED`; the program should return soon),
+ * or, at the latest, when the program has returned and its last call was answered (with `SW_STATUS_OK`).
+ *
+ * # Safety
+ * `context` must be null or alive, `error` null or writable.
+ */
+sw_status_t sw_context_ended_async(const struct sw_context_t *context,
+                                   sw_callback_t callback,
+                                   void *user_data,
+                                   struct sw_error_t **error);
+
+/**
+ * Says why the program fails; the run fails with this message when the program returns, whatever it returns.
+ *
+ * # Safety
+ * `context` must be null or alive, `message` readable, `error` null or writable.
+ */
+sw_status_t sw_context_fail(const struct sw_context_t *context,
+                            struct sw_bytes_view_t message,
+                            struct sw_error_t **error);
+
+/**
+ * Registers a resource and waits until it is as it should be.
+ *
+ * `registration` is JSON: `{"type", "name", "inputs": {…}}` and any of `custom` (false for a component), `parent`,
+ * `dependencies`, `propertyDependencies`, `provider` (`<urn>::<id>`), `providers`, `version`, `pluginDownloadURL`,
+ * `protect`, `deleteBeforeReplace`, `ignoreChanges`, `replaceOnChanges`, `additionalSecretOutputs`, `aliases`,
+ * `importId`, `customTimeouts`, `retainOnDelete`, `deletedWith`, `replaceWith`, `hideDiffs`, `replacementTrigger`.
+ * The result is `{"urn", "id", "outputs", "unknown", "failed"}`.
+ *
+ * Returns `SW_STATUS_CANCELLED` when the run ends first; the program should then return.
+ *
+ * # Safety
+ * `context` must be null or alive, `registration` readable, `registered` null or writable, `error` null or writable.
+ */
+sw_status_t sw_context_register(const struct sw_context_t *context,
+                                struct sw_bytes_view_t registration,
+                                struct sw_bytes_t **registered,
+                                struct sw_error_t **error);
+
+/**
+ * Registers a resource as `sw_context_register` does, without waiting: any number may be under way. Resources are
+ * claimed in the order of the calls.
+ *
+ * # Safety
+ * `context` must be null or alive, `registration` readable, `error` null or writable.
+ */
+sw_status_t sw_context_register_async(const struct sw_context_t *context,
+                                      struct sw_bytes_view_t registration,
+                                      sw_callback_t callback,
+                                      void *user_data,
+                                      struct sw_error_t **error);
+
+/**
+ * Looks at something without managing it and waits for the answer. `read` is JSON: `{"type", "name", "id"}` and any
+ * of `parent`, `inputs`, `dependencies`, `provider`, `version`, `pluginDownloadURL`, `additionalSecretOutputs`. The
+ * result is that of `sw_context_register`.
+ *
+ * # Safety
+ * `context` must be null or alive, `read` readable, `registered` null or writable, `error` null or writable.
+ */
+sw_status_t sw_context_read(const struct sw_context_t *context,
+                            struct sw_bytes_view_t read,
+                            struct sw_bytes_t **registered,
+                            struct sw_error_t **error);
+
+/**
+ * Looks at something as `sw_context_read` does, without waiting.
+ *
+ * # Safety
+ * `context` must be null or alive, `read` readable, `error` null or writable.
+ */
+sw_status_t sw_context_read_async(const struct sw_context_t *context,
+                                  struct sw_bytes_view_t read,
+                                  sw_callback_t callback,
+                                  void *user_data,
+                                  struct sw_error_t **error);
+
+/**
+ * Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: `{"token": "pkg:module:fn",
+ * "arguments": {…}}` and any of `provider`, `version`, `pluginDownloadURL`, `parent`, `dependsOn`.
+ *
+ * # Safety
+ * `context` must be null or alive, `invoke` readable, `result` null or writable, `error` null or writable.
+ */
+sw_status_t sw_context_invoke(const struct sw_context_t *context,
+                              struct sw_bytes_view_t invoke,
+                              struct sw_bytes_t **result,
+                              struct sw_error_t **error);
+
+/**
+ * Calls a function of a package as `sw_context_invoke` does, without waiting.
+ *
+ * # Safety
+ * `context` must be null or alive, `invoke` readable, `error` null or writable.
+ */
+sw_status_t sw_context_invoke_async(const struct sw_context_t *context,
+                                    struct sw_bytes_view_t invoke,
+                                    sw_callback_t callback,
+                                    void *user_data,
+                                    struct sw_error_t **error);
+
+/**
+ * Publishes the outputs (a JSON object) of a component that the program registered, and waits until they are
+ * recorded.
+ *
+ * # Safety
+ * `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
+ */
+sw_status_t sw_context_register_outputs(const struct sw_context_t *context,
+                                        struct sw_bytes_view_t urn,
+                                        struct sw_bytes_view_t outputs,
+                                        struct sw_error_t **error);
+
+/**
+ * Publishes outputs as `sw_context_register_outputs` does, without waiting.
+ *
+ * # Safety
+ * `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
+ */
+sw_status_t sw_context_register_outputs_async(const struct sw_context_t *context,
+                                              struct sw_bytes_view_t urn,
+                                              struct sw_bytes_view_t outputs,
+                                              sw_callback_t callback,
+                                              void *user_data,
+                                              struct sw_error_t **error);
+
+/**
+ * Calls the resource monitor with a message of the protocol (`ResourceMonitor/RegisterResource` and an encoded
+ * request, for instance) and waits for the encoded response: for hosts that run an SDK's program without a socket.
+ *
+ * # Safety
+ * `context` must be null or alive, `method` and `request` readable, `response` and `error` null or writable.
+ */
+sw_status_t sw_context_call(const struct sw_context_t *context,
+                            struct sw_bytes_view_t method,
+                            struct sw_bytes_view_t request,
+                            struct sw_bytes_t **response,
+                            struct sw_error_t **error);
+
+/**
+ * Calls the resource monitor as `sw_context_call` does, without waiting.
+ *
+ * # Safety
+ * `context` must be null or alive, `method` and `request` readable, `error` null or writable.
+ */
+sw_status_t sw_context_call_async(const struct sw_context_t *context,
+                                  struct sw_bytes_view_t method,
+                                  struct sw_bytes_view_t request,
+                                  sw_callback_t callback,
+                                  void *user_data,
+                                  struct sw_error_t **error);
+
+/**
+ * Sets one of the stack's outputs to a JSON value; they are recorded when the program has ended.
+ *
+ * # Safety
+ * `context` must be null or alive, `name` and `value` readable, `error` null or writable.
+ */
+sw_status_t sw_context_export(const struct sw_context_t *context,
+                              struct sw_bytes_view_t name,
+                              struct sw_bytes_view_t value,
+                              struct sw_error_t **error);
+
+/**
+ * Says something to people, about a resource or, when `urn` is empty, about the whole deployment. `severity` is one
+ * of `sw_severity_t`.
+ *
+ * # Safety
+ * `context` must be null or alive, `message` and `urn` readable, `error` null or writable.
+ */
+sw_status_t sw_context_log(const struct sw_context_t *context,
+                           int32_t severity,
+                           struct sw_bytes_view_t message,
+                           struct sw_bytes_view_t urn,
+                           struct sw_error_t **error);
+
+/**
+ * Makes an engine.
+ *
+ * On success the tables of the packages and of the host are taken over: their `free` will be called. On failure they are not.
+ *
+ * # Safety
+ * `options` must be null or readable, with everything in it; `engine` writable, `error` null or writable.
+ */
+sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
+                          struct sw_engine_t **engine,
+                          struct sw_error_t **error);
+
+/**
+ * Lists stacks as a JSON array of `project/stack`; those of one project, or of all when `project` is empty.
+ *
+ * # Safety
+ * `engine` must be null or alive, `project` readable, `stacks` writable, `error` null or writable.
+ */
+sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
+                             struct sw_bytes_view_t project,
+                             struct sw_bytes_t **stacks,
+                             struct sw_error_t **error);
+
+/**
+ * Frees an engine; its stacks and operations go on. Nothing happens for null.
+ *
+ * # Safety
+ * `engine` must be null or have come from `sw_engine_new` and not have been freed.
+ */
+void sw_engine_free(struct sw_engine_t *engine);
+
+/**
+ * Returns what kind of error it is; `SW_STATUS_OK` for null.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+sw_status_t sw_error_kind(const struct sw_error_t *error);
+
+/**
+ * Returns the name of the kind, `invalid_input` for instance. The text lives as long as the library.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_kind_name(const struct sw_error_t *error);
+
+/**
+ * Returns the text for people; null for null.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_message(const struct sw_error_t *error);
+
+/**
+ * Returns the URN of the resource that the error is about; null when it is not about one.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_urn(const struct sw_error_t *error);
+
+/**
+ * Returns the provider that the error came from; null when none is known.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_provider(const struct sw_error_t *error);
+
+/**
+ * Returns the phase that failed, `create` for instance; null when none is known.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_phase(const struct sw_error_t *error);
+
+/**
+ * Returns how many pieces of advice come with the error; 0 for null.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+size_t sw_error_hint_count(const struct sw_error_t *error);
+
+/**
+ * Returns a piece of advice for people; null when there is none at `index`.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_hint(const struct sw_error_t *error, size_t index);
+
+/**
+ * Frees an error; nothing happens for null.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+void sw_error_free(struct sw_error_t *error);
+
+/**
+ * Finds the value at `pointer` (RFC 6901: `/inputs/path`, `/failures/0`; empty for the whole document) and gives its
+ * JSON text as it stands in the document; null when there is no such value.
+ *
+ * Returns `SW_STATUS_INVALID_INPUT` when what was read on the way is not JSON.
+ *
+ * # Safety
+ * `document` and `pointer` must be readable, `value` writable, `error` null or writable.
+ */
+sw_status_t sw_json_get(struct sw_bytes_view_t document,
+                        struct sw_bytes_view_t pointer,
+                        struct sw_bytes_t **value,
+                        struct sw_error_t **error);
+
+/**
+ * Finds the value at `pointer` as `sw_json_get` does and gives the text of the string that it must be; null when
+ * there is no such value, or null stands there.
+ *
+ * Returns `SW_STATUS_INVALID_INPUT` when something else stands there.
+ *
+ * # Safety
+ * `document` and `pointer` must be readable, `text` writable, `error` null or writable.
+ */
+sw_status_t sw_json_text(struct sw_bytes_view_t document,
+                         struct sw_bytes_view_t pointer,
+                         struct sw_bytes_t **text,
+                         struct sw_error_t **error);
+
+/**
+ * Quotes a UTF-8 text as a JSON string.
+ *
+ * # Safety
+ * `text` must be readable, `json` writable, `error` null or writable.
+ */
+sw_status_t sw_json_quote(struct sw_bytes_view_t text, struct sw_bytes_t **json, struct sw_error_t **error);
+
+/**
+ * Waits for the end of an operation and of its program.
+ *
+ * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
+ * `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "message", "urn", "provider", "phase",
+ * "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type"}], "diagnostics": [{"severity",
+ * "message", "urn"}], "durationSeconds", "tree"}`. The tree is a text for people.
+ *
+ * # Safety
+ * `operation` must be null or alive, `result` null or writable, `error` null or writable.
+ */
+sw_status_t sw_operation_wait(const struct sw_operation_t *operation,
+                              struct sw_bytes_t **result,
+                              struct sw_error_t **error);
+
+/**
+ * Waits as `sw_operation_wait` does, with a callback. The callback's status is `SW_STATUS_OK` also for an operation
+ * that failed: its result says how it ended.
+ *
+ * # Safety
+ * `operation` must be null or alive, `error` null or writable.
+ */
+sw_status_t sw_operation_wait_async(const struct sw_operation_t *operation,
+                                    sw_callback_t callback,
+                                    void *user_data,
+                                    struct sw_error_t **error);
+
+/**
+ * Waits for the next event, a line of the reference engine's event log (JSON); null after the last one, which is the
+ * cancel event. Every event comes, from the first on, however slow the caller is. One call at a time: another gets
+ * `SW_STATUS_MISUSE`.
+ *
+ * # Safety
+ * `operation` must be null or alive, `event` writable, `error` null or writable.
+ */
+sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
+                                    struct sw_bytes_t **event,
+                                    struct sw_error_t **error);
+
+/**
+ * Gets the next event as `sw_operation_next_event` does, with a callback; its result has no data after the last one.
+ *
+ * # Safety
+ * `operation` must be null or alive, `error` null or writable.
+ */
+sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation,
+                                          sw_callback_t callback,
+                                          void *user_data,
+                                          struct sw_error_t **error);
+
+/**
+ * Gives the result of an operation that has ended, as `sw_operation_wait` does, without waiting; null while it runs.
+ *
+ * # Safety
+ * `operation` must be null or alive, `result` writable, `error` null or writable.
+ */
+sw_status_t sw_operation_result(const struct sw_operation_t *operation,
+                                struct sw_bytes_t **result,
+                                struct sw_error_t **error);
+
+/**
+ * Asks an operation to end: what runs finishes and is recorded. A second time, running calls of providers are given
+ * up. Further times, and after the end, nothing happens. May be called from callbacks.
+ *
+ * # Safety
+ * `operation` must be null or alive.
+ */
+sw_status_t sw_operation_cancel(const struct sw_operation_t *operation);
+
+/**
+ * Frees an operation's handle; the operation goes on. Nothing happens for null.
+ *
+ * # Safety
+ * `operation` must be null or have come from `sw_stack_start` and not have been freed.
+ */
+void sw_operation_free(struct sw_operation_t *operation);
+
+/**
+ * Returns a number that no other call in this process has: what `give_up` of the provider's table is told.
+ *
+ * # Safety
+ * `completion` must be null (which gives 0) or not have been handed back.
+ */
+uint64_t sw_completion_id(const struct sw_completion_t *completion);
+
+/**
+ * Tells whether nobody waits for the answer any more; the completion must be handed back all the same.
+ *
+ * # Safety
+ * `completion` must be null (which gives true) or not have been handed back.
+ */
+bool sw_completion_is_cancelled(const struct sw_completion_t *completion);
+
+/**
+ * Answers a call with the JSON of its response (empty for one without fields) and frees the completion, whatever
+ * the returned status. JSON that is not a response makes the call fail.
+ *
+ * # Safety
+ * `completion` must be null or not have been handed back; `response` must be readable.
+ */
+sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
+                                  struct sw_bytes_view_t response);
+
+/**
+ * Answers a call with a failure and frees the completion, whatever the returned status.
+ *
+ * `status` is one of `sw_provider_status_t`; the message is shown unchanged.
+ *
+ * # Safety
+ * `completion` must be null or not have been handed back; `message` must be readable.
+ */
+sw_status_t sw_completion_fail(struct sw_completion_t *completion,
+                               int32_t status,
+                               struct sw_bytes_view_t message);
+
+/**
+ * Answers a call with a failure that has more to say than a message, and frees the completion, whatever the status.
+ *
+ * `failure` is JSON: `{"status": 9, "message": "…", "initFailure": {"id": "…", "inputs": {…}, "outputs": {…},
+ * "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}]}`, of which only the message is required.
+ * `initFailure` says that the resource exists but did not come up as wanted.
+ *
+ * # Safety
+ * `completion` must be null or not have been handed back; `failure` must be readable.
+ */
+sw_status_t sw_completion_fail_with(struct sw_completion_t *completion,
+                                    struct sw_bytes_view_t failure);
+
+/**
+ * Frees a completion without an answer: the call fails. Nothing happens for null.
+ *
+ * # Safety
+ * `completion` must be null or not have been handed back.
+ */
+void sw_completion_free(struct sw_completion_t *completion);
+
+/**
+ * Makes a runtime; `options` may be null.
+ *
+ * # Safety
+ * `options` must be null or readable, `runtime` writable, `error` null or writable.
+ */
+sw_status_t sw_runtime_new(const struct sw_runtime_options_t *options,
+                           struct sw_runtime_t **runtime,
+                           struct sw_error_t **error);
+
+/**
+ * Ends a runtime: cancels what runs on it, lets each pending callback fire, then stops the threads and frees it.
+ *
+ * Returns when the last callback, program and provider function has returned; none runs afterwards, but for the
+ * `free` functions of tables whose engines, stacks and operations are freed later. Those handles may be freed before
+ * or after, and answer `SW_STATUS_MISUSE` to everything else from here on.
+ *
+ * Returns `SW_STATUS_MISUSE`, with nothing freed, when called from a callback, a program or a provider's function.
+ * Nothing happens for null.
+ *
+ * # Safety
+ * `runtime` must be null or have come from `sw_runtime_new` and not have been freed.
+ */
+sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
+
+/**
+ * Opens a stack, named `project/stack`, and creates it when there is none.
+ *
+ * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
+ * "rootDirectory": "/srv/shop", "create": true}`. Keys without a namespace are the project's own. `program` is what
+ * previews and updates run; it may be null when each brings its own. On success it is taken over.
+ *
+ * # Safety
+ * `engine` must be null or alive, `name` and `settings` readable, `program` null or readable, `stack` writable,
+ * `error` null or writable.
+ */
+sw_status_t sw_stack_open(const struct sw_engine_t *engine,
+                          struct sw_bytes_view_t name,
+                          struct sw_bytes_view_t settings,
+                          const struct sw_program_t *program,
+                          struct sw_stack_t **stack,
+                          struct sw_error_t **error);
+
+/**
+ * Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
+ *
+ * `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `continueOnError`, `ignoreProtect`,
+ * `replaceTargets`, `showSecrets`, `message`. `program` is run instead of the stack's; it may be null. On success it
+ * is taken over. An operation that cannot begin fails in `sw_operation_wait`.
+ *
+ * # Safety
+ * `stack` must be null or alive, `options` readable, `program` null or readable, `operation` writable, `error` null
+ * or writable.
+ */
+sw_status_t sw_stack_start(const struct sw_stack_t *stack,
+                           int32_t kind,
+                           struct sw_bytes_view_t options,
+                           const struct sw_program_t *program,
+                           struct sw_operation_t **operation,
+                           struct sw_error_t **error);
+
+/**
+ * Gives the state as a deployment document (JSON). Its secrets stay encrypted unless they are to be shown.
+ *
+ * # Safety
+ * `stack` must be null or alive, `deployment` writable, `error` null or writable.
+ */
+sw_status_t sw_stack_export(const struct sw_stack_t *stack,
+                            bool show_secrets,
+                            struct sw_bytes_t **deployment,
+                            struct sw_error_t **error);
+
+/**
+ * Gives the stack's outputs as a JSON object. Its secrets are readable, as marked values.
+ *
+ * # Safety
+ * `stack` must be null or alive, `outputs` writable, `error` null or writable.
+ */
+sw_status_t sw_stack_outputs(const struct sw_stack_t *stack,
+                             struct sw_bytes_t **outputs,
+                             struct sw_error_t **error);
+
+/**
+ * Gives the history as a JSON array of the reference engine's records, newest first.
+ *
+ * # Safety
+ * `stack` must be null or alive, `history` writable, `error` null or writable.
+ */
+sw_status_t sw_stack_history(const struct sw_stack_t *stack,
+                             struct sw_bytes_t **history,
+                             struct sw_error_t **error);
+
+/**
+ * Replaces the state by a deployment document. One that is not valid leaves the state as it was.
+ *
+ * # Safety
+ * `stack` must be null or alive, `deployment` readable, `error` null or writable.
+ */
+sw_status_t sw_stack_import(const struct sw_stack_t *stack,
+                            struct sw_bytes_view_t deployment,
+                            struct sw_error_t **error);
+
+/**
+ * Removes the stack and its history from the store. One that still has resources is only removed by force.
+ *
+ * # Safety
+ * `stack` must be null or alive, `error` null or writable.
+ */
+sw_status_t sw_stack_remove(const struct sw_stack_t *stack, bool force, struct sw_error_t **error);
+
+/**
+ * Frees a stack's handle; its state and its operations go on. Nothing happens for null.
+ *
+ * # Safety
+ * `stack` must be null or have come from `sw_stack_open` and not have been freed.
+ */
+void sw_stack_free(struct sw_stack_t *stack);
+
+/**
+ * Returns the name of a status code, `invalid_input` for instance; `unknown` for a code that does not exist.
+ *
+ * The text lives as long as the library.
+ */
+const char *sw_status_name(int32_t status);
+
+/**
+ * Returns the version of the library, `0.1.0` for instance. The text lives as long as the library.
+ */
+const char *sw_version(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* STACKWRIGHT_H */
