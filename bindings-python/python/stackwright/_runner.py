@@ -1,0 +1,148 @@
+"""How programs are set going: on the operation's event loop, on a thread of their own, or as programs of an SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Union
+
+from ._bridge import completions_of
+from ._stackwright import Completions, Run
+from .errors import Error, InvalidInputError
+from .program import Context
+
+__all__ = ["Program", "PulumiProgram", "pulumi_program"]
+
+
+@dataclass(frozen=True)
+class PulumiProgram:
+    """A program written for the Pulumi SDK: a function without parameters, ``async`` or not."""
+
+    function: Callable[[], Any]
+
+
+def pulumi_program(function: Callable[[], Any]) -> PulumiProgram:
+    """Says that ``function`` is a program for the Pulumi SDK (package ``pulumi``), which also has no parameters."""
+    return PulumiProgram(function)
+
+
+Program = Union[Callable[[Context], Union[Awaitable[None], None]], Callable[[], Any], PulumiProgram]
+"""A program: a function with one parameter (of this package's API) or without any (of the Pulumi SDK)."""
+
+Prepared = tuple[Callable[[Run], None], Completions | None, bool]
+
+
+def prepare(program: Program | None) -> Prepared | None:
+    """Returns what the native half needs to start a program; called on the event loop of the operation."""
+    if program is None:
+        return None
+    if isinstance(program, PulumiProgram):
+        return _sdk_program(program.function)
+    if not callable(program):
+        raise InvalidInputError(f"a program is a function, not {type(program).__name__}")
+    function: Callable[..., Any] = program
+    if not _takes_context(function):
+        return _sdk_program(function)
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):
+        loop = asyncio.get_running_loop()
+        completions = completions_of(loop)
+
+        def start(run: Run) -> None:
+            task = loop.create_task(_run_async(function, run, completions))
+
+            def ended(_value: object, _error: object) -> None:
+                task.cancel()
+
+            run.on_end(completions, ended)
+
+        return start, completions, True
+
+    def start_thread(run: Run) -> None:
+        name = f"stackwright program {run.project}/{run.stack}"
+        threading.Thread(target=_run_blocking, args=(function, run), name=name, daemon=True).start()
+
+    return start_thread, None, True
+
+
+def _takes_context(program: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(program).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(
+        parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD
+        for parameter in parameters
+    )
+
+
+def _sdk_program(function: Callable[[], Any]) -> Prepared:
+    try:
+        from ._sdk import start
+    except ModuleNotFoundError as error:
+        if error.name is not None and error.name.split(".")[0] in ("pulumi", "grpc", "google"):
+            raise InvalidInputError(
+                "a program without parameters is written for the Pulumi SDK, which is not installed",
+                hints=[
+                    "install it with: pip install pulumi",
+                    "or give the program one parameter, the context of this package's own API",
+                ],
+            ) from error
+        raise
+    return (lambda run: start(function, run)), None, False
+
+
+async def _run_async(program: Callable[[Context], Awaitable[None]], run: Run, completions: Completions) -> None:
+    context = Context(run, completions, False)
+    try:
+        await program(context)
+        await context._complete()
+    except asyncio.CancelledError:
+        if not run.ended:
+            run.fail("the program was cancelled")
+            raise
+        run.succeed()
+    except BaseException as error:  # noqa: BLE001  # it is the operation's to report
+        _report(run, error)
+        if not isinstance(error, Exception):
+            raise
+    else:
+        run.succeed()
+
+
+def _run_blocking(program: Callable[[Context], Any], run: Run) -> None:
+    completions = Completions(silent=True)
+    context = Context(run, completions, True)
+    try:
+        if inspect.isawaitable(awaitable := program(context)):
+            # An async program behind a callable that does not look like one.
+            raise InvalidInputError(f"the program returned {type(awaitable).__name__}; declare it with async def")
+        context._complete_blocking()
+    except BaseException as error:  # noqa: BLE001  # there is nobody above but the operation
+        _report(run, error)
+    else:
+        run.succeed()
+
+
+def _report(run: Run, error: BaseException) -> None:
+    """Tells the engine how a program failed; a failed registration has been told already."""
+    if run.ended:
+        run.succeed()
+        return
+    if isinstance(error, Error) and error.kind in ("failed", "cancelled"):
+        run.fail(error.message)
+        return
+    text = "".join(traceback.format_exception(type(error), error, _user_traceback(error)))
+    run.log("error", "Program failed with an unhandled exception:\n" + text.rstrip("\n"))
+    run.fail("".join(traceback.format_exception_only(type(error), error)).strip())
+
+
+def _user_traceback(error: BaseException) -> Any:
+    """Returns the traceback from the program's own first frame on."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    return frames

@@ -1,0 +1,61 @@
+"""What keeps concurrent programs apart: the SDK's ambient settings, without their process-wide fallback.
+
+The SDK keeps its settings in context variables, but remembers the first value ever set as the default of all contexts. A
+thread that lost its context would so talk to another stack's monitor. Here each run sets its own context only, and a
+context without a monitor raises as soon as a resource is built in it.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from pulumi import _utils
+from pulumi.runtime import settings
+
+from ..errors import InvalidInputError
+
+_installed = threading.Lock()
+_done = False
+
+
+class _Isolated(_utils.ContextProperty):
+    """A setting that is only ever set in the context of its own run."""
+
+    def __init__(self, inner: Any) -> None:
+        # The same context variable: what other users of the SDK have set stays visible to them.
+        self._data = inner._data
+        self._name = inner._name
+        self._ContextProperty__default = getattr(inner, "_ContextProperty__default", None)
+
+    def fset(self, v: Any, *_: Any) -> Any:
+        return self._data.set(v)
+
+
+class _Monitor(_Isolated):
+    """The monitor: a context without one is a mistake, not a reason to make resources up."""
+
+    def fget(self, *_: Any) -> Any:
+        monitor = self._data.get()
+        if monitor is None:
+            raise InvalidInputError(
+                "no deployment is running in this context, so no resource can be registered here",
+                hints=[
+                    "build resources inside the program function",
+                    "a thread of your own must carry the program's context: "
+                    "use asyncio.to_thread, or contextvars.copy_context().run",
+                ],
+            )
+        return monitor
+
+
+def install() -> None:
+    """Puts isolated settings in the place of the SDK's; does nothing the second time."""
+    global _done
+    with _installed:
+        if _done:
+            return
+        for name, inner in list(vars(settings.Settings).items()):
+            if isinstance(inner, _utils.ContextProperty):
+                setattr(settings.Settings, name, (_Monitor if name == "monitor" else _Isolated)(inner))
+        _done = True

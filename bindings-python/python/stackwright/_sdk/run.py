@@ -1,0 +1,138 @@
+"""Running one SDK program: a thread, an event loop and a context of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final
+
+import grpc
+import pulumi
+from pulumi import runtime
+from pulumi.runtime import settings
+
+from .._bridge import unwatch
+from .._stackwright import Run
+from . import isolation
+from .loop import ProgramLoop
+from .monitor import Engine, Monitor
+
+_PATIENCE: Final = 1.0
+"""How long a program may go on after its calls have been refused, in seconds, before its tasks are cancelled."""
+
+
+def start(program: Callable[[], Any], run: Run) -> None:
+    """Starts the thread of a program and returns."""
+    name = f"stackwright program {run.project}/{run.stack}"
+    thread = threading.Thread(target=contextvars.Context().run, args=(_main, program, run), name=name, daemon=True)
+    thread.start()
+
+
+def _main(program: Callable[[], Any], run: Run) -> None:
+    try:
+        isolation.install()
+        loop = ProgramLoop()
+    except BaseException as error:  # noqa: BLE001  # the operation waits for an end
+        run.fail(f"the program could not be started: {error}")
+        return
+    try:
+        asyncio.set_event_loop(loop)
+        _configure(run, loop)
+        failure = _outcome(program, run, loop)
+        _clean_up(loop)
+    except BaseException as error:  # noqa: BLE001
+        failure = f"the program could not be run: {error}"
+    finally:
+        unwatch(loop)
+        asyncio.set_event_loop(None)
+        loop.close()
+    if failure is None or run.ended:
+        run.succeed()
+    else:
+        run.fail(failure)
+
+
+def _configure(run: Run, loop: ProgramLoop) -> None:
+    """Tells the SDK of this run, in this context only."""
+    monitor = Monitor(run)
+    loop.serve(monitor)
+    settings.ROOT.set(None)
+    runtime.configure(
+        runtime.Settings(
+            project=run.project,
+            stack=run.stack,
+            organization=run.organization,
+            root_directory=run.root_directory,
+            monitor=monitor,
+            engine=Engine(run),
+            parallel=run.parallel,
+            dry_run=run.dry_run,
+        )
+    )
+    runtime.set_all_config(run.config, run.config_secret_keys)
+
+
+def _outcome(program: Callable[[], Any], run: Run, loop: ProgramLoop) -> str | None:
+    """Runs the program to its end and returns how it failed."""
+    main = loop.create_task(runtime.run_in_stack(program))
+
+    def ended(_value: object, _error: object) -> None:
+        # What waits for the engine has been told; what waits for something else has a moment left.
+        loop.call_later(_PATIENCE, main.cancel)
+
+    run.on_end(loop.completions, ended)
+    loop.set_exception_handler(_quiet)
+    try:
+        loop.run_until_complete(main)
+    except asyncio.CancelledError:
+        return "the program was cancelled"
+    except pulumi.RunError as error:
+        return _tell(run, str(error), str(error))
+    except grpc.RpcError as error:
+        return _tell(run, f"RPC error: {error.details()}", error.details())
+    except SystemExit as error:
+        if error.code in (None, 0):
+            return None
+        return _tell(run, None, f"the program exited with {error.code}")
+    except BaseException as error:  # noqa: BLE001  # whatever it is, it is the program's
+        text = "".join(traceback.format_exception(type(error), error, _user_traceback(error.__traceback__)))
+        summary = "".join(traceback.format_exception_only(type(error), error)).strip()
+        return _tell(run, "Program failed with an unhandled exception:\n" + text.rstrip("\n"), summary)
+    return None
+
+
+def _tell(run: Run, diagnostic: str | None, failure: str) -> str:
+    if diagnostic is not None and not run.ended:
+        run.log("error", diagnostic)
+    return failure
+
+
+def _quiet(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Leaves out what asyncio says of tasks that failed with the program: the program's own error tells it."""
+    if "exception" not in context:
+        loop.default_exception_handler(context)
+
+
+def _user_traceback(frames: TracebackType | None) -> TracebackType | None:
+    """Returns the traceback from the program's own first frame on, the SDK's and asyncio's left out."""
+    first = frames
+    while frames is not None:
+        module = frames.tb_frame.f_globals.get("__name__", "")
+        if not module.startswith(("asyncio", "pulumi.runtime", "stackwright._sdk")):
+            return frames
+        frames = frames.tb_next
+    return first
+
+
+def _clean_up(loop: ProgramLoop) -> None:
+    """Ends what the program left running."""
+    tasks = asyncio.all_tasks(loop)
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        loop.run_until_complete(asyncio.wait(tasks, timeout=_PATIENCE))
+    loop.run_until_complete(loop.shutdown_asyncgens())

@@ -1,0 +1,147 @@
+"""The engine: where states live, what encrypts them, and who provides what."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from . import provider as _provider
+from ._bridge import answer
+from ._runner import Program
+from ._stackwright import Engine as NativeEngine
+from .provider import Resolver
+from .stack import Stack
+from .values import PropertyValue
+
+__all__ = ["Engine", "Plugins"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugins:
+    """Where provider plugins (processes) are looked for. Nothing is read from the environment."""
+
+    directories: Sequence[str | os.PathLike[str]] = ()
+    """Folders that hold plugins' executables; searched first."""
+    path: str | None = None
+    """A list of folders in the form of the variable ``PATH``, searched next."""
+    cache: str | os.PathLike[str] | None = None
+    """A folder of installed plugins, each in its own ``resource-NAME-vVERSION``; searched last."""
+    commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """How to start plugins that are no executables, by name. ``pulumi-python``, which serves ``pulumi.dynamic``, is
+    there by itself: it runs in this interpreter's environment."""
+
+
+_open: weakref.WeakSet[NativeEngine] = weakref.WeakSet()
+
+
+@atexit.register
+def _abandon() -> None:
+    # Threads of the engine must not come into the interpreter while it ends.
+    for engine in list(_open):
+        engine.abandon()
+
+
+class Engine:
+    """An engine, with threads of its own and nothing global: several with different settings live in one process.
+
+    ::
+
+        async with sw.Engine(store="file://./state", providers={"files": Files()}) as engine:
+            stack = await engine.stack("shop/dev", program)
+            print(await stack.preview())
+
+    :param store: Where states live: ``file://./folder``, ``file:///absolute/folder`` or ``memory://``.
+    :param passphrase: Encrypts the secrets of its stacks.
+    :param providers: Objects that provide packages; see :class:`stackwright.Provider`.
+    :param plugins: Where plugin processes of other packages are looked for.
+    :param resolver: Decides what serves a package before anything is looked for; see :data:`stackwright.Resolver`.
+    :param base_directory: What relative folders of ``store`` stand below; the working directory by default.
+    :param threads: How many threads the engine itself has.
+    :param provider_threads: How many blocking methods of providers run at a time, at most.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: str,
+        passphrase: str | None = None,
+        providers: Mapping[str, object] | None = None,
+        plugins: Plugins | None = None,
+        resolver: Resolver | None = None,
+        base_directory: str | os.PathLike[str] | None = None,
+        threads: int = 2,
+        provider_threads: int = 64,
+    ) -> None:
+        plugins = plugins or Plugins()
+        described = {name: _provider.describe(name, value) for name, value in (providers or {}).items()}
+        is_async = any(is_async for methods, _ in described.values() for _, _, is_async in methods)
+        # What a resolver will return nobody knows: its providers may be asynchronous.
+        self._provider_loop = _provider.ProviderLoop(is_async or resolver is not None)
+        commands = {"pulumi-python": [sys.executable, "-u", "-m", "pulumi.dynamic"], **plugins.commands}
+        settings: dict[str, Any] = {
+            "threads": threads,
+            "provider_threads": provider_threads,
+            "store": store,
+            "base_directory": os.fspath(base_directory) if base_directory is not None else os.getcwd(),
+            "passphrase": passphrase,
+            "providers": described,
+            "resolver": None if resolver is None else _provider.describe_resolver(resolver),
+            "provider_queue": self._provider_loop.queue,
+            "start_task": _provider.start_task,
+            "start_thread": _provider.start_thread,
+            "plugins": {
+                "directories": [os.fspath(directory) for directory in plugins.directories],
+                "path": plugins.path,
+                "cache": None if plugins.cache is None else os.fspath(plugins.cache),
+                "commands": {name: list(command) for name, command in commands.items()},
+            },
+        }
+        self._native = NativeEngine(settings)
+        _open.add(self._native)
+
+    async def stack(
+        self,
+        name: str,
+        program: Program | None = None,
+        *,
+        config: Mapping[str, PropertyValue] | None = None,
+        root_directory: str | os.PathLike[str] | None = None,
+        create: bool = True,
+    ) -> Stack:
+        """Opens a stack, named ``project/stack``; it is created when it does not exist and ``create`` allows it.
+
+        :param program: Says what the stack is to be: a function with one parameter, of this package's own API, or one
+            without any, of the Pulumi SDK.
+        :param config: The configuration by ``namespace:name``, or by name for the project's own: texts, structures, and
+            :class:`~stackwright.Secret` around what is secret.
+        :param root_directory: The folder of the project, from which assets are found.
+        """
+        root = None if root_directory is None else os.fspath(root_directory)
+        native = await answer(
+            lambda queue, callback: self._native.stack(name, None, dict(config or {}), root, create, queue, callback)
+        )
+        return Stack(native, program, self)
+
+    async def stacks(self, project: str | None = None) -> list[str]:
+        """Lists the stacks of a project, or of all, as ``project/stack``."""
+        names: list[str] = await answer(lambda queue, callback: self._native.stacks(project, queue, callback))
+        return names
+
+    async def close(self) -> None:
+        """Ends plugin processes and provider threads. Operations should be over by then."""
+        await answer(self._native.close)
+        self._provider_loop.close()
+
+    async def __aenter__(self) -> Engine:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

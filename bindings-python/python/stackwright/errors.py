@@ -1,0 +1,232 @@
+"""Errors: one class for each kind, which is what a program branches on; the text is for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from .result import Result
+
+__all__ = [
+    "CancelledError",
+    "ConflictError",
+    "Error",
+    "FailedError",
+    "InitFailure",
+    "InternalError",
+    "InvalidInputError",
+    "NotFoundError",
+    "PluginError",
+    "ProgramError",
+    "ProviderError",
+    "SecretsError",
+    "StateError",
+    "Status",
+    "UnavailableError",
+]
+
+
+class Error(Exception):
+    """Base of all errors of this package."""
+
+    kind: ClassVar[str] = ""
+    """The stable name of the kind, the same in every language."""
+
+    code: ClassVar[int] = 0
+    """The stable number of the kind."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        urn: str | None = None,
+        provider: str | None = None,
+        phase: str | None = None,
+        hints: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.urn = urn
+        """The resource that the error is about."""
+        self.provider = provider
+        """The provider that the error came from."""
+        self.phase = phase
+        """What failed: ``check``, ``diff``, ``create``, ``load``, ``save``…"""
+        self.hints = tuple(hints)
+        """Advice for people, apart from the message."""
+        self.result: Result | None = None
+        """What the operation did before it failed, when an operation failed."""
+
+    def __str__(self) -> str:
+        return "\n".join([self.message, *(f"hint: {hint}" for hint in self.hints)])
+
+
+class InvalidInputError(Error):
+    """The caller passed something wrong; the message names what and where. Nothing was changed."""
+
+    kind = "invalid_input"
+    code = 1
+
+
+class NotFoundError(Error):
+    """The stack, resource or file does not exist."""
+
+    kind = "not_found"
+    code = 2
+
+
+class ConflictError(Error):
+    """Somebody else holds the stack's lock, or changed its state meanwhile. Try again later."""
+
+    kind = "conflict"
+    code = 3
+
+
+class Status(IntEnum):
+    """How a provider's call failed; names and numbers are those of gRPC.
+
+    ``UNKNOWN``, ``INTERNAL`` and ``DATA_LOSS`` say that the state of the real thing is not known.
+    """
+
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+    UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
+
+
+class ProviderError(Error):
+    """A provider refused or failed a call; the message is the provider's own.
+
+    A provider written in Python raises it to fail a call with a status of its choice.
+    """
+
+    kind = "provider"
+    code = 4
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: Status = Status.UNKNOWN,
+        missing_keys: Mapping[str, str] | None = None,
+        urn: str | None = None,
+        provider: str | None = None,
+        phase: str | None = None,
+        hints: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, urn=urn, provider=provider, phase=phase, hints=hints)
+        self.status = status
+        self.missing_keys = dict(missing_keys or {})
+        """Configuration keys that are missing, with their descriptions."""
+
+
+class PluginError(Error):
+    """A plugin process could not be found, started or spoken to."""
+
+    kind = "plugin"
+    code = 5
+
+
+class StateError(Error):
+    """The recorded state is corrupt, of an unknown version, or would become invalid."""
+
+    kind = "state"
+    code = 6
+
+
+class SecretsError(Error):
+    """A secret could not be encrypted or decrypted, for instance because the passphrase is wrong."""
+
+    kind = "secrets"
+    code = 7
+
+
+class CancelledError(Error):
+    """The operation was cancelled; what had run is recorded."""
+
+    kind = "cancelled"
+    code = 8
+
+
+class UnavailableError(Error):
+    """A store or service did not answer; the same call may succeed later."""
+
+    kind = "unavailable"
+    code = 9
+
+
+class ProgramError(Error):
+    """The program raised an error of its own."""
+
+    kind = "program"
+    code = 10
+
+
+class FailedError(Error):
+    """The deployment failed; its diagnostics and events say where. What succeeded is recorded."""
+
+    kind = "failed"
+    code = 11
+
+
+class InternalError(Error):
+    """A bug in the engine."""
+
+    kind = "internal"
+    code = 12
+
+
+class InitFailure(Exception):
+    """Raised by a provider when a resource exists, but its initialization failed.
+
+    The engine records the resource with its outputs so far and the reasons; the next update tries again.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        outputs: Mapping[str, Any],
+        reasons: Sequence[str],
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        refresh_before_update: bool = False,
+    ) -> None:
+        super().__init__(", ".join(reasons))
+        self.id = id
+        self.outputs = dict(outputs)
+        self.reasons = tuple(reasons)
+        self.inputs = None if inputs is None else dict(inputs)
+        self.refresh_before_update = refresh_before_update
+
+
+_CLASSES: dict[str, type[Error]] = {cls.kind: cls for cls in Error.__subclasses__()}
+
+
+def _from_parts(
+    kind: str,
+    message: str,
+    urn: str | None,
+    provider: str | None,
+    phase: str | None,
+    hints: Sequence[str],
+    cause: str | None,
+) -> Error:
+    """Builds the exception of an error of the engine."""
+    error = _CLASSES.get(kind, InternalError)(message, urn=urn, provider=provider, phase=phase, hints=hints)
+    if cause is not None:
+        error.__cause__ = RuntimeError(cause)
+    return error

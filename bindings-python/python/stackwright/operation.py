@@ -1,0 +1,109 @@
+"""A running operation: its events, its end, and how to cancel it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Generator
+from typing import Any
+
+from . import events as _events
+from ._bridge import answer, completions_of, resolver
+from ._stackwright import Operation as NativeOperation
+from ._stackwright import OperationOutcome
+from .errors import Error
+from .events import Event
+from .result import Result
+
+__all__ = ["Operation"]
+
+
+class Operation:
+    """A running operation. Await it for its result; iterate it for its events.
+
+    It goes on when this object is dropped. When the task that awaits it is cancelled, the operation is cancelled too: the
+    first time gracefully, what runs is finished and recorded, and the await goes on until then; the second time at once.
+    """
+
+    def __init__(
+        self,
+        native: NativeOperation,
+        is_preview: bool,
+        on_event: Callable[[Event], object] | None,
+        engine: object,
+    ) -> None:
+        self._native = native
+        self._engine = engine
+        self._is_preview = is_preview
+        loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[OperationOutcome] = loop.create_future()
+        # The engine lives until the operation is over, also when nobody holds on to it or to this object.
+        self._ended.add_done_callback(lambda _ended: _hold(engine))
+        native.wait(completions_of(loop), resolver(self._ended))
+        self._result: Result | None = None
+        self._listener: asyncio.Task[None] | None = None
+        if on_event is not None:
+            self._listener = loop.create_task(self._tell(on_event))
+
+    def cancel(self) -> None:
+        """Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up."""
+        self._native.cancel()
+
+    @property
+    def done(self) -> bool:
+        """Whether it is over."""
+        return self._ended.done()
+
+    async def wait(self) -> Result:
+        """Waits for the end and returns the result, also that of a failed operation: see :attr:`Result.error`."""
+        cancelled: asyncio.CancelledError | None = None
+        while True:
+            try:
+                outcome = await asyncio.shield(self._ended)
+                if self._listener is not None:
+                    await asyncio.shield(self._listener)
+                break
+            except asyncio.CancelledError as error:
+                if self._ended.cancelled():
+                    raise
+                if self._listener is not None and self._listener.done() and self._ended.done():
+                    raise
+                self.cancel()
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+        if self._result is None:
+            self._result = Result(outcome, self._is_preview)
+        return self._result
+
+    def __await__(self) -> Generator[Any, None, Result]:
+        return self._succeed().__await__()
+
+    async def _succeed(self) -> Result:
+        result = await self.wait()
+        error = result.error
+        if error is not None:
+            if isinstance(error, Error):
+                error.result = result
+            raise error
+        return result
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Yields the events: all of them for the first caller, those that are still to come for others."""
+        stream = self._native.events()
+        while batch := await answer(stream.next):
+            for line, internal in batch:
+                yield _events.parse(line, internal)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self.events()
+
+    async def _tell(self, on_event: Callable[[Event], object]) -> None:
+        async for event in self.events():
+            on_event(event)
+
+    def __repr__(self) -> str:
+        return f"<Operation {'done' if self.done else 'running'}>"
+
+
+def _hold(_engine: object) -> None:
+    """Does nothing, with something that must not go away before."""

@@ -1,0 +1,330 @@
+"""Providers written in Python: the class to derive from, and what its methods are given and return.
+
+Methods are called concurrently. Ordinary ones run on threads of the engine, so they may block; ``async`` ones run on one
+event loop that all providers of an engine share. Every method but ``create`` and ``delete`` is optional: what a class
+does not define is answered by the engine itself, without a call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from ._bridge import completions_of, unwatch
+from ._stackwright import (
+    CheckRequest,
+    Completions,
+    ConfigureRequest,
+    CreateRequest,
+    DeleteRequest,
+    DiffRequest,
+    InvokeRequest,
+    ReadRequest,
+    Reply,
+    ResolutionRequest,
+    UpdateRequest,
+    Worker,
+)
+from .errors import InitFailure, InvalidInputError, ProviderError, Status
+from .values import PropertyValue
+
+__all__ = [
+    "CheckFailure",
+    "CheckRequest",
+    "CheckResult",
+    "ConfigureRequest",
+    "CreateRequest",
+    "CreateResult",
+    "DeleteRequest",
+    "DiffKind",
+    "DiffRequest",
+    "DiffResult",
+    "InitFailure",
+    "InvokeRequest",
+    "InvokeResult",
+    "PropertyDiff",
+    "Provider",
+    "ProviderError",
+    "ReadRequest",
+    "ReadResult",
+    "ResolutionRequest",
+    "Resolver",
+    "Status",
+    "UpdateRequest",
+    "UpdateResult",
+]
+
+Values = Mapping[str, PropertyValue]
+DiffKind = Literal["add", "add-replace", "delete", "delete-replace", "update", "update-replace"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFailure:
+    """One thing that is wrong with inputs."""
+
+    reason: str
+    property: str = ""
+    """The path of the property; empty for the whole resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Checked inputs."""
+
+    inputs: Values
+    failures: Sequence[CheckFailure] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyDiff:
+    """How one property differs."""
+
+    kind: DiffKind
+    input_diff: bool = False
+    """Whether it differs between old and new inputs, not between old state and new inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffResult:
+    """What a comparison found."""
+
+    changes: bool | None = None
+    """Whether anything differs; ``None`` lets the engine compare the inputs itself."""
+    replaces: Sequence[str] = ()
+    """Properties whose change needs a replacement."""
+    diffs: Sequence[str] = ()
+    """Properties that differ."""
+    stables: Sequence[str] = ()
+    """Properties that will not change."""
+    detailed: Mapping[str, DiffKind | PropertyDiff] | None = None
+    """How each property differs, by path."""
+    delete_before_replace: bool = False
+    """Whether a replacement must delete first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateResult:
+    """What was created."""
+
+    id: str
+    """The id; may be empty only while previewing."""
+    outputs: Values = field(default_factory=dict)
+    refresh_before_update: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """A resource as it is."""
+
+    id: str
+    outputs: Values | None = field(default_factory=dict)
+    inputs: Values | None = None
+    """The inputs; ``None`` when the provider can not tell."""
+    refresh_before_update: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateResult:
+    """What was changed."""
+
+    outputs: Values = field(default_factory=dict)
+    refresh_before_update: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InvokeResult:
+    """What a function returned."""
+
+    result: Values
+    failures: Sequence[CheckFailure] = ()
+
+
+class Provider:
+    """Manages the resources of one package. Derive from it and define what is needed, ``async`` or not.
+
+    To fail, raise :class:`ProviderError` with a status, or :class:`InitFailure` when the resource exists all the same. Any
+    other exception counts as status ``UNKNOWN``: the engine then takes the state of the real thing to be unknown.
+    """
+
+    version: str | None = None
+    """The version of the provider, as semantic versioning has it."""
+    accept_secrets: bool = False
+    """Whether secrets arrive as :class:`~stackwright.Secret`. Otherwise they arrive in the clear, and the engine
+    marks outputs of secret inputs as secret itself."""
+    supports_preview: bool = False
+    """Whether ``create`` and ``update`` are also called while previewing, with ``request.preview`` set."""
+
+    def check_config(self, request: CheckRequest, /) -> CheckResult | Values | Awaitable[CheckResult | Values]:
+        """Checks and completes the provider's own configuration."""
+        raise NotImplementedError
+
+    def diff_config(
+        self, request: DiffRequest, /
+    ) -> DiffResult | bool | None | Awaitable[DiffResult | bool | None]:
+        """Compares two configurations; one that needs a replacement replaces all that the provider manages."""
+        raise NotImplementedError
+
+    def configure(self, request: ConfigureRequest, /) -> None | Awaitable[None]:
+        """Takes the configuration; called once before any resource's call, and once for each provider resource."""
+        raise NotImplementedError
+
+    def check(self, request: CheckRequest, /) -> CheckResult | Values | Awaitable[CheckResult | Values]:
+        """Checks a resource's inputs and completes them with defaults."""
+        raise NotImplementedError
+
+    def diff(self, request: DiffRequest, /) -> DiffResult | bool | None | Awaitable[DiffResult | bool | None]:
+        """Compares a resource's state with new inputs."""
+        raise NotImplementedError
+
+    def create(
+        self, request: CreateRequest, /
+    ) -> CreateResult | tuple[str, Values] | Awaitable[CreateResult | tuple[str, Values]]:
+        """Makes a resource and returns its id and outputs."""
+        raise NotImplementedError
+
+    def read(self, request: ReadRequest, /) -> ReadResult | None | Awaitable[ReadResult | None]:
+        """Reads a resource as it is; ``None`` says that it does not exist."""
+        raise NotImplementedError
+
+    def update(self, request: UpdateRequest, /) -> UpdateResult | Values | Awaitable[UpdateResult | Values]:
+        """Changes a resource in place and returns its outputs."""
+        raise NotImplementedError
+
+    def delete(self, request: DeleteRequest, /) -> None | Awaitable[None]:
+        """Removes a resource. One that does not exist any more is no error."""
+        raise NotImplementedError
+
+    def invoke(self, request: InvokeRequest, /) -> InvokeResult | Values | Awaitable[InvokeResult | Values]:
+        """Calls a function of the package."""
+        raise NotImplementedError
+
+    def cancel(self) -> None | Awaitable[None]:
+        """Asks the provider to give up what it is doing; running calls should fail soon."""
+        raise NotImplementedError
+
+    def close(self) -> None | Awaitable[None]:
+        """Ends the provider; no call follows."""
+        raise NotImplementedError
+
+
+_METHODS: Final = (
+    "check_config",
+    "diff_config",
+    "configure",
+    "check",
+    "diff",
+    "create",
+    "read",
+    "update",
+    "delete",
+    "invoke",
+    "cancel",
+    "close",
+)
+
+Resolver = Callable[[ResolutionRequest], Any]
+"""Decides what serves a package, for every provider instance: a function, ``async`` or not, that returns an address
+(``"127.0.0.1:4711"``), an object that provides it, or ``None`` for what the engine finds itself."""
+
+Description = tuple[list[tuple[str, Callable[..., Any], bool]], dict[str, Any]]
+
+
+def describe(package: str, provider: object) -> Description:
+    """Lists what the native half needs to know of a provider: any object with methods of the right names."""
+    methods: list[tuple[str, Callable[..., Any], bool]] = []
+    for name in _METHODS:
+        method = getattr(provider, name, None)
+        if method is None or getattr(method, "__func__", None) is getattr(Provider, name):
+            continue
+        if not callable(method):
+            raise InvalidInputError(f"the provider of {package!r} has a {name} that is not a method")
+        methods.append((name, method, inspect.iscoroutinefunction(method)))
+    defined = {name for name, _, _ in methods}
+    missing = [name for name in ("create", "delete") if name not in defined]
+    if missing and "invoke" not in defined:
+        raise InvalidInputError(f"the provider of {package!r} has no {' and no '.join(missing)} method")
+    return methods, {
+        "version": getattr(provider, "version", None),
+        "accept_secrets": bool(getattr(provider, "accept_secrets", False)),
+        "supports_preview": bool(getattr(provider, "supports_preview", False)),
+    }
+
+
+def describe_resolver(resolver: Resolver) -> tuple[Callable[[ResolutionRequest], Any], bool]:
+    """Wraps a resolver so that it returns what the native half understands."""
+
+    def described(name: str, resolution: object) -> object:
+        return resolution if resolution is None or isinstance(resolution, str) else describe(name, resolution)
+
+    if inspect.iscoroutinefunction(resolver):
+
+        async def resolve_async(request: ResolutionRequest) -> object:
+            return described(request.name, await resolver(request))
+
+        return resolve_async, True
+
+    def resolve(request: ResolutionRequest) -> object:
+        return described(request.name, resolver(request))
+
+    return resolve, False
+
+
+def start_thread(worker: Worker) -> None:
+    """Starts a thread that runs blocking methods."""
+    threading.Thread(target=worker.serve, name="stackwright provider", daemon=True).start()
+
+
+def start_task(method: Callable[..., Awaitable[Any]], arguments: tuple[Any, ...], reply: Reply) -> asyncio.Task[None]:
+    """Runs an ``async`` method on the providers' event loop; called on that loop."""
+
+    async def run() -> None:
+        try:
+            value = await method(*arguments)
+        except asyncio.CancelledError:
+            # The engine has given the call up, or the loop ends: either way somebody may still listen.
+            reply.fail(ProviderError("the call was cancelled", status=Status.CANCELLED))
+            raise
+        except BaseException as error:  # noqa: BLE001  # whatever it is, the engine waits for an answer
+            reply.fail(error)
+        else:
+            reply.succeed(value)
+
+    return asyncio.get_running_loop().create_task(run())
+
+
+class ProviderLoop:
+    """The event loop on which ``async`` methods run: a thread of its own, if any provider needs it."""
+
+    def __init__(self, needed: bool) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        if not needed:
+            self.queue = Completions(silent=True)
+            return
+        self._loop = asyncio.new_event_loop()
+        # Not yet running, so that this thread may set it up.
+        self.queue = completions_of(self._loop)
+        threading.Thread(target=_serve, args=(self._loop,), name="stackwright providers", daemon=True).start()
+
+    def close(self) -> None:
+        """Ends the loop; calls that still run are cancelled."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        unwatch(loop)
+        loop.close()

@@ -1,0 +1,106 @@
+"""What an operation came to: outcome, counts, outputs, steps and diagnostics; printing it shows a tree."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ._stackwright import OperationOutcome
+from .values import PropertyValue
+
+__all__ = ["Diagnostic", "Outcome", "Result", "Severity", "Step"]
+
+Outcome = Literal["succeeded", "failed", "canceled"]
+Severity = Literal["debug", "info", "info#err", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: what was done to one resource, or would be."""
+
+    op: str
+    """What it does: ``create``, ``update``, ``delete``, ``same``, ``replace``, ``create-replacement``…"""
+    urn: str
+    type: str
+    keys: tuple[str, ...] = ()
+    """The properties that force a replacement."""
+    diffs: tuple[str, ...] = ()
+    """The properties that differ."""
+
+    @property
+    def name(self) -> str:
+        """The name of the resource."""
+        return self.urn.split("::", 3)[3]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something that the engine, a provider or the program said."""
+
+    severity: Severity
+    message: str
+    urn: str | None = None
+
+
+class Result:
+    """What an operation came to. ``print(result)`` shows a tree of the steps; a notebook shows it as a picture."""
+
+    __slots__ = ("_native", "changes", "diagnostics", "duration", "is_preview", "outcome", "outputs", "steps")
+
+    def __init__(self, native: OperationOutcome, is_preview: bool) -> None:
+        self._native = native
+        self.is_preview: Final = is_preview
+        self.outcome: Final[Outcome] = native.outcome
+        """How it ended. One that was cancelled gracefully ``failed`` with a :class:`~stackwright.CancelledError`, as
+        in the reference engine; ``canceled`` is one whose running calls were given up."""
+        self.changes: Final[Mapping[str, int]] = native.changes
+        """How many resources each kind of step was applied to."""
+        self.outputs: Final[Mapping[str, PropertyValue]] = native.outputs
+        """The stack's outputs; secret ones are :class:`~stackwright.Secret`."""
+        self.steps: Final[tuple[Step, ...]] = tuple(
+            Step(op, urn, type_, tuple(keys), tuple(diffs)) for op, urn, type_, keys, diffs in native.steps
+        )
+        self.diagnostics: Final[tuple[Diagnostic, ...]] = tuple(
+            Diagnostic(severity, message, urn) for severity, message, urn in native.diagnostics
+        )
+        self.duration: Final[float] = native.duration
+        """How long it took, in seconds."""
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why it failed."""
+        return self._native.error
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything was changed, or would be."""
+        return any(count for op, count in self.changes.items() if op != "same")
+
+    def tree(self) -> str:
+        """Returns the steps as a tree for people."""
+        return self._native.tree()
+
+    def __str__(self) -> str:
+        return self.tree()
+
+    def __repr__(self) -> str:
+        return f"<{'preview' if self.is_preview else 'operation'} {self.outcome}: {dict(self.changes)}>"
+
+    def _repr_html_(self) -> str:
+        return _picture(self.tree())
+
+
+_COLOURS: Final = {"+": "#1a7f37", "~": "#9a6700", "-": "#cf222e", "!": "#cf222e"}
+
+
+def _picture(tree: str) -> str:
+    """Returns the tree as HTML, each line in the colour of what happens in it."""
+    lines = []
+    for line in tree.splitlines():
+        mark = line.lstrip()[:2]
+        colour = _COLOURS["~"] if mark == "+-" else _COLOURS.get(mark[:1])
+        text = html.escape(line) or "&nbsp;"
+        lines.append(f'<span style="color:{colour}">{text}</span>' if colour else text)
+    return '<pre style="line-height:1.35">' + "\n".join(lines) + "</pre>"

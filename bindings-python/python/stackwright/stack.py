@@ -1,0 +1,120 @@
+"""A stack: a named state, the program that says what it is to be, and the operations on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from . import options as _options
+from ._bridge import answer
+from ._runner import Program, prepare
+from ._stackwright import Stack as NativeStack
+from .errors import InvalidInputError
+from .events import Event
+from .operation import Operation
+from .options import OperationOptions
+from .result import Result
+from .values import PropertyValue, unwrap
+
+__all__ = ["Stack"]
+
+OnEvent = Callable[[Event], object]
+
+
+class Stack:
+    """A stack. Operations start when they are called and return a handle to await: ``result = await stack.up()``."""
+
+    def __init__(self, native: NativeStack, program: Program | None, engine: object) -> None:
+        self._native = native
+        # What runs the providers lives as long as anything that may need it.
+        self._engine = engine
+        self._program = program
+
+    @property
+    def name(self) -> str:
+        """The name, as ``project/stack``."""
+        return self._native.name
+
+    def preview(
+        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Any
+    ) -> Operation:
+        """Says what an update would do; ``print`` shows the result as a tree.
+
+        ``options`` are those of :class:`OperationOptions`; ``program`` takes the place of the stack's own, this once.
+        """
+        return self._start("update", True, program, on_event, options)
+
+    def up(
+        self,
+        plan: Result | None = None,
+        /,
+        *,
+        program: Program | None = None,
+        on_event: OnEvent | None = None,
+        **options: Any,
+    ) -> Operation:
+        """Brings the stack to what its program says.
+
+        :param plan: The preview that led to this update; a failed one is refused.
+        """
+        if plan is not None and (not plan.is_preview or plan.outcome != "succeeded"):
+            raise InvalidInputError("the plan is not the result of a preview that succeeded")
+        return self._start("update", False, program, on_event, options)
+
+    def refresh(self, *, on_event: OnEvent | None = None, **options: Any) -> Operation:
+        """Reads every resource and records what is there; with ``dry_run=True`` it only says what it found."""
+        return self._start("refresh", bool(options.get("dry_run")), None, on_event, options)
+
+    def destroy(self, *, on_event: OnEvent | None = None, **options: Any) -> Operation:
+        """Deletes every resource; with ``dry_run=True`` it only says what it would delete."""
+        return self._start("destroy", bool(options.get("dry_run")), None, on_event, options)
+
+    def _start(
+        self,
+        kind: Literal["update", "refresh", "destroy"],
+        is_preview: bool,
+        program: Program | None,
+        on_event: OnEvent | None,
+        options: dict[str, Any],
+    ) -> Operation:
+        chosen: OperationOptions = {**options, "dry_run": is_preview}  # type: ignore[typeddict-item]
+        encoded = _options.encode(chosen)
+        prepared = prepare(program or self._program) if kind == "update" else None
+        if kind == "update" and prepared is None:
+            raise InvalidInputError(f"the stack {self.name} has no program; give one to stack() or to this call")
+        return Operation(self._native.start(kind, encoded, prepared), is_preview, on_event, self._engine)
+
+    async def export_deployment(self, *, show_secrets: bool = False) -> dict[str, Any]:
+        """Returns the state as a deployment document; secrets stay encrypted unless they are to be shown."""
+        document = await answer(lambda queue, callback: self._native.export(show_secrets, queue, callback))
+        parsed: dict[str, Any] = json.loads(document)
+        return parsed
+
+    async def import_deployment(self, deployment: Mapping[str, Any] | bytes | str) -> None:
+        """Replaces the state by a deployment document."""
+        if isinstance(deployment, str):
+            document = deployment.encode()
+        elif isinstance(deployment, bytes):
+            document = deployment
+        else:
+            document = json.dumps(deployment).encode()
+        await answer(lambda queue, callback: self._native.import_(document, queue, callback))
+
+    async def outputs(self, *, show_secrets: bool = False) -> Mapping[str, PropertyValue]:
+        """Returns the stack's outputs; secret ones are :class:`~stackwright.Secret` unless they are to be shown."""
+        outputs: dict[str, PropertyValue] = await answer(self._native.outputs)
+        return {name: unwrap(value) for name, value in outputs.items()} if show_secrets else outputs
+
+    async def history(self) -> list[dict[str, Any]]:
+        """Returns the history's entries, newest first."""
+        return [json.loads(entry) for entry in await answer(self._native.history)]
+
+    async def remove(self, *, force: bool = False) -> None:
+        """Removes the stack and its history. One that still has resources is only removed by force."""
+        await answer(lambda queue, callback: self._native.remove(force, queue, callback))
+
+    def __repr__(self) -> str:
+        return f"<Stack {self.name}>"
+
+

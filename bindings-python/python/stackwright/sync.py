@@ -1,0 +1,244 @@
+"""The same API without ``async``: each method runs its ``async`` twin on one background event loop and waits for it.
+
+The interpreter's lock is free while it waits. ``KeyboardInterrupt`` during an operation cancels it: once gracefully, the
+second time at once. Programs may be ordinary functions; ``async`` ones run on the background loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+from . import operation as _operation
+from . import stack as _stack
+from ._runner import Program
+from .engine import Engine as _Engine
+from .engine import Plugins
+from .events import Event
+from .provider import Resolver
+from .result import Result
+from .values import PropertyValue
+
+__all__ = ["Engine", "Operation", "Stack"]
+
+T = TypeVar("T")
+
+
+class _Background:
+    """One event loop on one thread, shared by all that is not ``async``; made again after a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._process != os.getpid():
+                self._loop = asyncio.new_event_loop()
+                self._process = os.getpid()
+                threading.Thread(target=self._loop.run_forever, name="stackwright", daemon=True).start()
+            return self._loop
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        loop = self.loop()
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if running is loop:
+            work.close()
+            raise RuntimeError("the sync API was called from its own event loop, where waiting would never end")
+        return asyncio.run_coroutine_threadsafe(work, loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.submit(work).result()
+
+
+_background: Final = _Background()
+
+
+class Operation:
+    """A running operation."""
+
+    def __init__(self, operation: _operation.Operation) -> None:
+        self._operation = operation
+        # Waiting begins at once, so that every waiter, interrupted or not, waits for the same end.
+        self._ended = _background.submit(operation.wait())
+
+    def cancel(self) -> None:
+        """Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up."""
+        self._operation.cancel()
+
+    @property
+    def done(self) -> bool:
+        """Whether it is over."""
+        return self._ended.done()
+
+    def wait(self) -> Result:
+        """Waits for the end and returns the result, also that of a failed operation."""
+        interrupt: KeyboardInterrupt | None = None
+        while True:
+            try:
+                result = self._ended.result()
+                break
+            except KeyboardInterrupt as error:
+                self._operation.cancel()
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+        return result
+
+    def result(self) -> Result:
+        """Waits for the end and returns the result; raises the error of a failed operation."""
+        result = self.wait()
+        if result.error is not None:
+            return _background.run(self._operation._succeed())
+        return result
+
+    def events(self) -> Iterator[Event]:
+        """Yields the events: all of them for the first caller, those that are still to come for others."""
+        events = self._operation.events()
+
+        async def following() -> Event | None:
+            return await anext(events, None)
+
+        while (event := _background.run(following())) is not None:
+            yield event
+
+    def __iter__(self) -> Iterator[Event]:
+        return self.events()
+
+
+class Stack:
+    """A stack, with the methods of :class:`stackwright.Stack`; operations return their results."""
+
+    def __init__(self, stack: _stack.Stack) -> None:
+        self._stack = stack
+
+    @property
+    def name(self) -> str:
+        """The name, as ``project/stack``."""
+        return self._stack.name
+
+    def _start(self, start: Callable[[], _operation.Operation]) -> Operation:
+        async def begin() -> _operation.Operation:
+            return start()
+
+        return Operation(_background.run(begin()))
+
+    def start_preview(self, **options: Any) -> Operation:
+        """Starts a preview and returns its handle."""
+        return self._start(lambda: self._stack.preview(**options))
+
+    def start_up(self, plan: Result | None = None, /, **options: Any) -> Operation:
+        """Starts an update and returns its handle."""
+        return self._start(lambda: self._stack.up(plan, **options))
+
+    def start_refresh(self, **options: Any) -> Operation:
+        """Starts a refresh and returns its handle."""
+        return self._start(lambda: self._stack.refresh(**options))
+
+    def start_destroy(self, **options: Any) -> Operation:
+        """Starts a destroy and returns its handle."""
+        return self._start(lambda: self._stack.destroy(**options))
+
+    def preview(self, **options: Any) -> Result:
+        """Says what an update would do."""
+        return self.start_preview(**options).result()
+
+    def up(self, plan: Result | None = None, /, **options: Any) -> Result:
+        """Brings the stack to what its program says."""
+        return self.start_up(plan, **options).result()
+
+    def refresh(self, **options: Any) -> Result:
+        """Reads every resource and records what is there."""
+        return self.start_refresh(**options).result()
+
+    def destroy(self, **options: Any) -> Result:
+        """Deletes every resource."""
+        return self.start_destroy(**options).result()
+
+    def export_deployment(self, *, show_secrets: bool = False) -> dict[str, Any]:
+        """Returns the state as a deployment document."""
+        return _background.run(self._stack.export_deployment(show_secrets=show_secrets))
+
+    def import_deployment(self, deployment: Mapping[str, Any] | bytes | str) -> None:
+        """Replaces the state by a deployment document."""
+        _background.run(self._stack.import_deployment(deployment))
+
+    def outputs(self, *, show_secrets: bool = False) -> Mapping[str, PropertyValue]:
+        """Returns the stack's outputs."""
+        return _background.run(self._stack.outputs(show_secrets=show_secrets))
+
+    def history(self) -> list[dict[str, Any]]:
+        """Returns the history's entries, newest first."""
+        return _background.run(self._stack.history())
+
+    def remove(self, *, force: bool = False) -> None:
+        """Removes the stack and its history."""
+        _background.run(self._stack.remove(force=force))
+
+    def __repr__(self) -> str:
+        return f"<Stack {self.name}>"
+
+
+class Engine:
+    """An engine, with the parameters and methods of :class:`stackwright.Engine`."""
+
+    def __init__(
+        self,
+        *,
+        store: str,
+        passphrase: str | None = None,
+        providers: Mapping[str, object] | None = None,
+        plugins: Plugins | None = None,
+        resolver: Resolver | None = None,
+        base_directory: str | os.PathLike[str] | None = None,
+        threads: int = 2,
+        provider_threads: int = 64,
+    ) -> None:
+        self._engine = _Engine(
+            store=store,
+            passphrase=passphrase,
+            providers=providers,
+            plugins=plugins,
+            resolver=resolver,
+            base_directory=base_directory,
+            threads=threads,
+            provider_threads=provider_threads,
+        )
+
+    def stack(
+        self,
+        name: str,
+        program: Program | None = None,
+        *,
+        config: Mapping[str, PropertyValue] | None = None,
+        root_directory: str | os.PathLike[str] | None = None,
+        create: bool = True,
+    ) -> Stack:
+        """Opens a stack, named ``project/stack``."""
+        work = self._engine.stack(name, program, config=config, root_directory=root_directory, create=create)
+        return Stack(_background.run(work))
+
+    def stacks(self, project: str | None = None) -> list[str]:
+        """Lists the stacks of a project, or of all."""
+        return _background.run(self._engine.stacks(project))
+
+    def close(self) -> None:
+        """Ends plugin processes and provider threads."""
+        _background.run(self._engine.close())
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,157 @@
+"""Property values: what Python has no type for (secrets, unknowns, assets, references)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, Literal, TypeVar
+
+__all__ = [
+    "UNKNOWN",
+    "Archive",
+    "Asset",
+    "PropertyValue",
+    "ResourceReference",
+    "Secret",
+    "Unknown",
+    "is_unknown",
+    "secret",
+    "unwrap",
+]
+
+PropertyValue = Any
+"""A property value: ``None``, ``bool``, ``int``, ``float``, ``str``, ``bytes``, a list or dictionary of such, or one
+of the classes of this module. The one place where this package's types say ``Any``."""
+
+T = TypeVar("T")
+
+UnknownKind = Literal["bool", "number", "string", "array", "asset", "archive", "object"]
+
+
+class Awaited:
+    """Base of what stands for a value that a resource will have; only inputs of other resources may contain it."""
+
+    __slots__ = ()
+
+
+class Secret(Generic[T]):
+    """A value that is encrypted in the state and never shown."""
+
+    __slots__ = ("value",)
+
+    value: T
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash((Secret, self.value))
+
+    def __repr__(self) -> str:
+        return "[secret]"
+
+
+def secret(value: T) -> Secret[T]:
+    """Marks a value as secret. What is secret already stays as it is."""
+    return value if isinstance(value, Secret) else Secret(value)
+
+
+class Unknown:
+    """A value that nobody can know before the resource that makes it exists; occurs only in previews.
+
+    It is neither true nor false: asking it raises, so that no program decides by a value that is not there.
+    """
+
+    __slots__ = ("kind",)
+
+    kind: UnknownKind
+
+    def __init__(self, kind: UnknownKind = "string") -> None:
+        self.kind = kind
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknown) and self.kind == other.kind
+
+    def __hash__(self) -> int:
+        return hash((Unknown, self.kind))
+
+    def __bool__(self) -> bool:
+        raise TypeError("an unknown value is neither true nor false; ask is_unknown() first")
+
+    def __repr__(self) -> str:
+        return "[unknown]"
+
+
+# In the order of the engine's own list of kinds.
+_UNKNOWNS: Final = [
+    Unknown("bool"),
+    Unknown("number"),
+    Unknown("string"),
+    Unknown("array"),
+    Unknown("asset"),
+    Unknown("archive"),
+    Unknown("object"),
+]
+
+UNKNOWN: Final = _UNKNOWNS[2]
+"""The unknown that stands for anything."""
+
+
+def is_unknown(value: object) -> bool:
+    """Tells whether a value is unknown, also when it is secret."""
+    return isinstance(value.value if isinstance(value, Secret) else value, Unknown)
+
+
+def unwrap(value: PropertyValue) -> PropertyValue:
+    """Returns the value without any :class:`Secret` around it or inside it. Never log the result."""
+    if isinstance(value, Secret):
+        return unwrap(value.value)
+    if isinstance(value, Mapping):
+        return {key: unwrap(element) for key, element in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [unwrap(element) for element in value]
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asset:
+    """A file's worth of data: exactly one of a text, a path (relative to the program's directory) and a URI."""
+
+    text: str | None = None
+    path: str | os.PathLike[str] | None = None
+    uri: str | None = None
+    hash: str = ""
+    """Lower-case hex SHA-256 of the contents; the engine computes it."""
+
+    def __post_init__(self) -> None:
+        if sum(source is not None for source in (self.text, self.path, self.uri)) != 1:
+            raise ValueError("an asset has exactly one of text, path and uri")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """A tree of assets: exactly one of assets by name, a path (directory or archive file) and a URI."""
+
+    assets: Mapping[str, Asset | Archive] | None = None
+    path: str | os.PathLike[str] | None = None
+    uri: str | None = None
+    hash: str = ""
+    """Lower-case hex SHA-256; the engine computes it."""
+
+    def __post_init__(self) -> None:
+        if sum(source is not None for source in (self.assets, self.path, self.uri)) != 1:
+            raise ValueError("an archive has exactly one of assets, path and uri")
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceReference:
+    """A reference to another resource."""
+
+    urn: str
+    id: str | Unknown | None = None
+    """The id; ``None`` for a component."""
+    package_version: str = ""

@@ -1,0 +1,51 @@
+//! Values: the engine's property values as plain Python values and back, without a text in between.
+
+mod from_python;
+mod to_python;
+mod types;
+
+use pyo3::{prelude::*, types::PyDict};
+use stackwright::{
+    Error,
+    property::{
+        PropertyMap, PropertyValue,
+        json::{from_plain_json, to_plain_json},
+    },
+};
+
+use crate::errors::{OrRaise as _, to_exception};
+
+pub(crate) use from_python::{find_outputs, secret_content, urn};
+pub(crate) use to_python::dictionary;
+
+/// Reads a dictionary of inputs or outputs; `what` names it in the message of a misfit.
+pub(crate) fn read_map(object: &Bound<'_, PyAny>, what: &str) -> PyResult<PropertyMap> {
+    let py = object.py();
+    from_python::map(object, 0).map_err(|misfit| to_exception(py, &Error::invalid(misfit.describe(what))))
+}
+
+/// Reads one value; `what` names it in the message of a misfit.
+pub(crate) fn read_value(object: &Bound<'_, PyAny>, what: &str) -> PyResult<PropertyValue> {
+    let py = object.py();
+    from_python::value(object, 0).map_err(|misfit| to_exception(py, &Error::invalid(misfit.describe(what))))
+}
+
+/// Sends values through the engine's own form and back: what arrives at the other end of a deployment.
+#[pyfunction]
+pub(crate) fn round_trip<'py>(values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    dictionary(values.py(), &read_map(values, "the values")?)
+}
+
+/// Writes values as plain JSON, with the protocol's signatures for what JSON has no type for; secrets are readable.
+#[pyfunction]
+pub(crate) fn to_json(values: &Bound<'_, PyAny>) -> PyResult<String> {
+    let py = values.py();
+    let text = to_plain_json(&read_map(values, "the values")?).or_raise(py)?;
+    String::from_utf8(text).map_err(|error| to_exception(py, &Error::internal(error.to_string())))
+}
+
+/// Reads values from plain JSON.
+#[pyfunction]
+pub(crate) fn from_json<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
+    dictionary(py, &from_plain_json(text.as_bytes()).or_raise(py)?)
+}

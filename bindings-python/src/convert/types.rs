@@ -1,0 +1,42 @@
+//! The Python classes that stand for the kinds of values that Python has no type for.
+
+use pyo3::{
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyModule, PyType},
+};
+
+/// The classes of `stackwright.values` and `stackwright.program`, looked up once.
+pub(super) struct Types {
+    pub(super) secret: Py<PyType>,
+    pub(super) unknown: Py<PyType>,
+    /// The unknowns by kind, in the order of the engine's enum.
+    pub(super) unknowns: Vec<Py<PyAny>>,
+    pub(super) asset: Py<PyType>,
+    pub(super) archive: Py<PyType>,
+    pub(super) resource_reference: Py<PyType>,
+    /// What `find_outputs` looks for: outputs and resources of the package's own programs.
+    pub(super) awaited: Py<PyType>,
+}
+
+static TYPES: PyOnceLock<Types> = PyOnceLock::new();
+
+impl Types {
+    pub(super) fn get(py: Python<'_>) -> PyResult<&Self> {
+        TYPES.get_or_try_init(py, || {
+            let values = PyModule::import(py, "stackwright.values")?;
+            let class = |name: &str| -> PyResult<Py<PyType>> {
+                Ok(values.getattr(name)?.cast_into::<PyType>()?.unbind())
+            };
+            Ok(Self {
+                secret: class("Secret")?,
+                unknown: class("Unknown")?,
+                unknowns: values.getattr("_UNKNOWNS")?.extract()?,
+                asset: class("Asset")?,
+                archive: class("Archive")?,
+                resource_reference: class("ResourceReference")?,
+                awaited: class("Awaited")?,
+            })
+        })
+    }
+}

@@ -1,0 +1,61 @@
+//! Errors: the engine's error becomes the Python exception of its kind, with every fact that it carries.
+
+use pyo3::{exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule};
+use stackwright::{Error, ErrorKind};
+
+static FROM_PARTS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Turns the engine's error into an exception of the class that belongs to its kind.
+pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
+    build(py, error).unwrap_or_else(|failure| failure)
+}
+
+fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let from_parts = FROM_PARTS.get_or_try_init(py, || {
+        PyModule::import(py, "stackwright.errors")?
+            .getattr("_from_parts")
+            .map(Bound::unbind)
+    })?;
+    let cause = std::error::Error::source(error).map(ToString::to_string);
+    let exception = from_parts.bind(py).call1((
+        error.kind().name(),
+        error.message(),
+        error.urn().map(|urn| urn.as_str()),
+        error.provider(),
+        error.phase(),
+        error.hints(),
+        cause,
+    ))?;
+    Ok(PyErr::from_value(exception))
+}
+
+/// Creates the exception of a caller's mistake.
+pub(crate) fn invalid(py: Python<'_>, message: impl Into<String>) -> PyErr {
+    to_exception(py, &Error::invalid(message))
+}
+
+/// Creates the exception of a use that only a bug of this package can lead to.
+pub(crate) fn misuse(message: &'static str) -> PyErr {
+    PyRuntimeError::new_err(message)
+}
+
+/// Returns every kind of error as `(code, name)`: the table that the classes are checked against.
+#[pyfunction]
+pub(crate) fn error_kinds() -> Vec<(i32, &'static str)> {
+    ErrorKind::ALL
+        .iter()
+        .map(|kind| (kind.code(), kind.name()))
+        .collect()
+}
+
+/// Extension of results whose error is the engine's.
+pub(crate) trait OrRaise<T> {
+    /// Turns the error into an exception.
+    fn or_raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for stackwright::Result<T> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| to_exception(py, &error))
+    }
+}

@@ -1,0 +1,36 @@
+//! The native half of the Python package `stackwright`: thin objects over the engine, no engine logic.
+//!
+//! The public face is the typed Python package around it; nothing here is meant to be used directly.
+
+mod completions;
+mod config;
+mod convert;
+mod engine;
+mod errors;
+mod operation;
+mod program;
+mod provider;
+mod runtime;
+mod stack;
+
+/// The module `stackwright._stackwright`.
+#[pyo3::pymodule(gil_used = false)]
+mod _stackwright {
+    #[pymodule_export]
+    use crate::{
+        completions::Completions,
+        convert::{find_outputs, from_json, round_trip, to_json},
+        engine::Engine,
+        errors::error_kinds,
+        operation::{Events, Operation, OperationOutcome},
+        program::{Registered, Run},
+        provider::{
+            Reply, ResolutionRequest, Worker,
+            requests::{
+                CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
+                ReadRequest, UpdateRequest,
+            },
+        },
+        stack::Stack,
+    };
+}

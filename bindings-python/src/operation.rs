@@ -1,0 +1,202 @@
+//! A running operation and its result as Python holds them.
+
+use std::sync::Arc;
+
+use pyo3::{
+    IntoPyObjectExt as _,
+    prelude::*,
+    types::{PyDict, PyList},
+};
+use stackwright::{
+    event::{EngineEvent, EventJson, EventStream},
+    operation::OperationResult,
+};
+use tokio::sync::Mutex;
+
+use crate::{
+    completions::{Completions, Ticket},
+    convert,
+    errors::to_exception,
+    runtime::Runtime,
+};
+
+/// How many events one answer carries at most, so that a listener is not kept from its other work.
+const BATCH: usize = 1_024;
+
+/// A running operation; dropping it does not end the operation.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct Operation {
+    operation: stackwright::operation::Operation,
+    runtime: Arc<Runtime>,
+    show_secrets: bool,
+}
+
+impl Operation {
+    pub(crate) fn new(
+        operation: stackwright::operation::Operation,
+        runtime: Arc<Runtime>,
+        show_secrets: bool,
+    ) -> Self {
+        Self {
+            operation,
+            runtime,
+            show_secrets,
+        }
+    }
+}
+
+#[pymethods]
+impl Operation {
+    /// Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up.
+    fn cancel(&self) {
+        self.operation.cancel();
+    }
+
+    /// Tells when the operation is over: `callback(result, None)`, also when it failed.
+    fn wait(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let ticket = Ticket::new(completions, callback);
+        let (operation, runtime) = (self.operation.clone(), Arc::clone(&self.runtime));
+        drop(self.runtime.handle(py)?.spawn(async move {
+            let result = operation.wait().await;
+            ticket.settle(Ok(result), |py, result| {
+                Ok(Bound::new(py, OperationOutcome { result })?.into_any().unbind())
+            });
+            // The threads must not end before the answer is on its way.
+            drop(runtime);
+        }));
+        Ok(())
+    }
+
+    /// Returns the events: all of them for the first caller, those that are still to come for others.
+    fn events(&self) -> Events {
+        Events {
+            stream: Arc::new(Mutex::new(self.operation.events())),
+            runtime: Arc::clone(&self.runtime),
+            json: EventJson {
+                show_secrets: self.show_secrets,
+                ..EventJson::new()
+            },
+        }
+    }
+}
+
+/// The events of one operation, for one listener.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct Events {
+    stream: Arc<Mutex<EventStream>>,
+    runtime: Arc<Runtime>,
+    json: EventJson,
+}
+
+#[pymethods]
+impl Events {
+    /// Waits for events; `callback(list of (JSON text, internal), error)` gets those that have come, none at the end.
+    fn next(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let ticket = Ticket::new(completions, callback);
+        let stream = Arc::clone(&self.stream);
+        let json = self.json.clone();
+        drop(self.runtime.handle(py)?.spawn(async move {
+            let lines = {
+                let mut stream = stream.lock().await;
+                next_batch(&mut stream, &json).await
+            };
+            ticket.settle(Ok(lines), |py, lines| lines.into_py_any(py));
+        }));
+        Ok(())
+    }
+}
+
+async fn next_batch(stream: &mut EventStream, json: &EventJson) -> Vec<(String, bool)> {
+    let line = |event: Arc<EngineEvent>| (json.line(&event), event.internal);
+    let Some(first) = stream.next().await else {
+        return Vec::new();
+    };
+    let mut lines = vec![line(first)];
+    while lines.len() < BATCH
+        && let Some(event) = stream.try_next()
+    {
+        lines.push(line(event));
+    }
+    lines
+}
+
+/// What an operation came to.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct OperationOutcome {
+    result: Arc<OperationResult>,
+}
+
+#[pymethods]
+impl OperationOutcome {
+    /// The exception of a failed operation.
+    #[getter]
+    fn error(&self, py: Python<'_>) -> Option<PyErr> {
+        self.result.error.as_ref().map(|error| to_exception(py, error))
+    }
+
+    /// `succeeded`, `failed` or `canceled`.
+    #[getter]
+    fn outcome(&self) -> &'static str {
+        match self.result.outcome {
+            stackwright::event::OperationOutcome::Succeeded => "succeeded",
+            stackwright::event::OperationOutcome::Failed => "failed",
+            stackwright::event::OperationOutcome::Canceled => "canceled",
+        }
+    }
+
+    #[getter]
+    fn changes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let changes = PyDict::new(py);
+        for (operation, count) in &self.result.changes {
+            changes.set_item(operation, count)?;
+        }
+        Ok(changes)
+    }
+
+    #[getter]
+    fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        convert::dictionary(py, &self.result.outputs)
+    }
+
+    /// The steps as `(operation, URN, type, keys that force a replacement, properties that differ)`.
+    #[getter]
+    fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let steps = PyList::empty(py);
+        for step in &self.result.steps {
+            let step = &step.metadata;
+            steps.append((
+                step.op.name(),
+                step.urn.as_str(),
+                step.resource_type.as_str(),
+                &step.keys,
+                &step.diffs,
+            ))?;
+        }
+        Ok(steps)
+    }
+
+    /// The diagnostics as `(severity, message, URN or None)`.
+    #[getter]
+    fn diagnostics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let diagnostics = PyList::empty(py);
+        for diagnostic in &self.result.diagnostics {
+            diagnostics.append((
+                diagnostic.severity.name(),
+                &diagnostic.message,
+                diagnostic.urn.as_ref().map(|urn| urn.as_str()),
+            ))?;
+        }
+        Ok(diagnostics)
+    }
+
+    /// How long it took, in seconds.
+    #[getter]
+    fn duration(&self) -> f64 {
+        self.result.duration.as_secs_f64()
+    }
+
+    /// Draws the steps as a tree.
+    fn tree(&self) -> String {
+        self.result.tree()
+    }
+}

@@ -1,0 +1,102 @@
+//! Programs written in Python: how one is started, and the run object through which it talks to the engine.
+
+mod options;
+mod run;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pyo3::prelude::*;
+use stackwright::{
+    Error, ErrorKind,
+    program::{Program, ProgramContext},
+};
+use tokio::{runtime::Handle, sync::oneshot};
+
+use crate::completions::{Completions, Queue};
+
+pub(crate) use run::{Registered, Run};
+
+/// How long a program may take to unwind after its run has ended; one that takes longer is left behind, cut off.
+const UNWINDING: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// A program written in Python. `start(run)` sets it going, on a thread or an event loop of its choice, and returns;
+/// the program's end is told to the run object.
+pub(crate) struct PythonProgram {
+    start: Arc<Py<PyAny>>,
+    /// The queue of the event loop that `start` must be called on; `None` for any thread.
+    queue: Option<Arc<Queue>>,
+    /// Whether the root stack is registered for the program, as the package's own API needs.
+    own_root: bool,
+    handle: Handle,
+    runtime: stackwright::runtime::Runtime,
+}
+
+impl PythonProgram {
+    pub(crate) fn shared(
+        start: Py<PyAny>,
+        completions: Option<&Completions>,
+        own_root: bool,
+        handle: Handle,
+    ) -> Arc<dyn Program> {
+        Arc::new(Self {
+            start: Arc::new(start),
+            queue: completions.map(|completions| Arc::clone(&completions.queue)),
+            own_root,
+            runtime: stackwright::runtime::Runtime::system(handle.clone()),
+            handle,
+        })
+    }
+}
+
+#[async_trait]
+impl Program for PythonProgram {
+    async fn run(&self, context: ProgramContext) -> stackwright::Result<()> {
+        if self.own_root {
+            context.monitor.register_root_stack().await?;
+        }
+        let (sender, mut outcome) = oneshot::channel();
+        let run = Run::new(context.clone(), self.handle.clone(), sender);
+        let start = Arc::clone(&self.start);
+        let call = move |py: Python<'_>| {
+            let run = Bound::new(py, run)?;
+            if let Err(error) = start.call1(py, (&run,)) {
+                run.get()
+                    .fail(&format!("the program could not be started: {error}"));
+            }
+            Ok(())
+        };
+        match &self.queue {
+            Some(queue) => queue.push(call),
+            // No thread of the engine may wait for the interpreter's lock.
+            None => drop(
+                self.handle
+                    .spawn_blocking(move || Python::try_attach(|py| -> PyResult<()> { call(py) })),
+            ),
+        }
+        let ended = tokio::select! {
+            ended = &mut outcome => Some(ended),
+            () = context.ended() => None,
+        };
+        let ended = match ended {
+            Some(ended) => ended,
+            None => tokio::select! {
+                ended = outcome => ended,
+                () = self.runtime.clock.wait(UNWINDING) => {
+                    return Err(Error::new(
+                        ErrorKind::Program,
+                        "the program was still running after its run had ended; it was left behind",
+                    ));
+                }
+            },
+        };
+        match ended {
+            Ok(None) => Ok(()),
+            Ok(Some(message)) => Err(Error::new(ErrorKind::Program, message)),
+            Err(_) => Err(Error::new(
+                ErrorKind::Program,
+                "the program ended without saying so",
+            )),
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! One run of a program: the engine's side of everything that a program does, callable from any thread.
+
+use std::{
+    future::Future,
+    sync::{Mutex, PoisonError},
+};
+
+use bytes::Bytes;
+use pyo3::{
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyBytes, PyDict},
+};
+use stackwright::{
+    diagnostic::Severity,
+    monitor::{self, Invoke, Monitor, Read, WireStatus},
+    program::ProgramContext,
+    token::ResourceId,
+};
+use tokio::{runtime::Handle, sync::oneshot};
+
+use super::options;
+use crate::{
+    completions::{Completions, Ticket},
+    convert,
+    errors::invalid,
+};
+
+/// What a program is told of its run, and what it talks to.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct Run {
+    context: ProgramContext,
+    handle: Handle,
+    outcome: Mutex<Option<oneshot::Sender<Option<String>>>>,
+}
+
+impl Run {
+    pub(super) fn new(
+        context: ProgramContext,
+        handle: Handle,
+        outcome: oneshot::Sender<Option<String>>,
+    ) -> Self {
+        Self {
+            context,
+            handle,
+            outcome: Mutex::new(Some(outcome)),
+        }
+    }
+
+    fn monitor(&self) -> &Monitor {
+        &self.context.monitor
+    }
+
+    fn end(&self, outcome: Option<String>) {
+        let sender = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(sender) = sender {
+            // The engine has gone on already when the program took too long to unwind.
+            let _told = sender.send(outcome);
+        }
+    }
+
+    fn settle<T: Send + 'static>(
+        &self,
+        answer: impl Future<Output = Result<T, WireStatus>> + Send + 'static,
+        ticket: Ticket,
+        convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) {
+        drop(self.handle.spawn(async move {
+            let answer = answer.await;
+            ticket.settle(answer.map_err(stackwright::Error::from), convert);
+        }));
+    }
+}
+
+/// The protocol's answer as `(0, bytes)`, or `(gRPC code, message)`.
+fn answer(py: Python<'_>, answer: Result<Vec<u8>, WireStatus>) -> PyResult<(i32, Py<PyAny>)> {
+    Ok(match answer {
+        Ok(bytes) => (0, PyBytes::new(py, &bytes).into_any().unbind()),
+        Err(status) => (status.code, status.message.into_pyobject(py)?.into_any().unbind()),
+    })
+}
+
+#[pymethods]
+impl Run {
+    #[getter]
+    fn project(&self) -> &str {
+        &self.context.info.project
+    }
+
+    #[getter]
+    fn stack(&self) -> &str {
+        &self.context.info.stack
+    }
+
+    #[getter]
+    fn organization(&self) -> &str {
+        &self.context.info.organization
+    }
+
+    #[getter]
+    fn root_directory(&self) -> Option<String> {
+        let directory = self.context.info.root_directory.as_ref()?;
+        Some(directory.to_string_lossy().into_owned())
+    }
+
+    #[getter]
+    fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let config = PyDict::new(py);
+        for (key, value) in &self.context.info.config {
+            config.set_item(key, value)?;
+        }
+        Ok(config)
+    }
+
+    #[getter]
+    fn config_secret_keys(&self) -> Vec<String> {
+        self.context.info.config_secret_keys.clone()
+    }
+
+    #[getter]
+    fn dry_run(&self) -> bool {
+        self.context.info.dry_run
+    }
+
+    #[getter]
+    fn parallel(&self) -> i32 {
+        self.context.info.parallel
+    }
+
+    #[getter]
+    fn root_urn(&self) -> Option<String> {
+        self.monitor().root_stack().map(|urn| urn.to_string())
+    }
+
+    /// True when nothing is answered any more.
+    #[getter]
+    fn ended(&self) -> bool {
+        self.monitor().is_closed()
+    }
+
+    /// Calls `callback(None, None)` when nothing is answered any more.
+    fn on_end(&self, completions: &Completions, callback: Py<PyAny>) {
+        let ticket = Ticket::new(completions, callback);
+        let context = self.context.clone();
+        drop(self.handle.spawn(async move {
+            context.ended().await;
+            ticket.settle(Ok(()), |py, ()| Ok(py.None()));
+        }));
+    }
+
+    /// Says that the program has ended by itself.
+    fn succeed(&self) {
+        self.end(None);
+    }
+
+    /// Says that the program has raised an error.
+    pub(crate) fn fail(&self, message: &str) {
+        self.end(Some(message.to_owned()));
+    }
+
+    /// Answers one call of the protocol and waits for it, without the interpreter's lock.
+    fn call(&self, py: Python<'_>, method: &str, request: &[u8]) -> PyResult<(i32, Py<PyAny>)> {
+        let request = Bytes::copy_from_slice(request);
+        // The call is made, and its place in the order taken, before the lock is given away.
+        let pending = self.monitor().call(method, request);
+        let outcome = py.detach(|| self.handle.block_on(pending));
+        answer(py, outcome)
+    }
+
+    /// Starts one call of the protocol; `callback(code, payload)` gets its answer.
+    fn start(&self, method: &str, request: &[u8], completions: &Completions, callback: Py<PyAny>) {
+        let pending = self.monitor().call(method, Bytes::copy_from_slice(request));
+        let queue = std::sync::Arc::clone(&completions.queue);
+        drop(self.handle.spawn(async move {
+            let outcome = pending.await;
+            queue.push(move |py| callback.call1(py, answer(py, outcome)?).map(drop));
+        }));
+    }
+
+    /// Says something to people; `severity` is `debug`, `info`, `warning` or `error`.
+    #[pyo3(signature = (severity, message, urn=None))]
+    fn log(&self, py: Python<'_>, severity: &str, message: &str, urn: Option<&str>) -> PyResult<()> {
+        let severity = match severity {
+            "debug" => Severity::Debug,
+            "info" => Severity::Info,
+            "warning" => Severity::Warning,
+            "error" => Severity::Error,
+            _ => return Err(invalid(py, format!("{severity:?} is not a severity"))),
+        };
+        let urn = urn.map(|urn| convert::urn(py, urn)).transpose()?;
+        self.monitor().log(severity, message, urn);
+        Ok(())
+    }
+
+    /// Sets one of the stack's outputs.
+    fn export(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let value = convert::read_value(value, &format!("the stack output {name:?}"))?;
+        self.monitor().export(name, value);
+        Ok(())
+    }
+
+    /// Registers a resource; `callback(registered, error)` gets the answer. Registrations count in the order of
+    /// their calls.
+    #[pyo3(signature = (resource_type, name, custom, inputs, dependencies, property_dependencies, options, completions, callback))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "called from one place, for every resource"
+    )]
+    fn register(
+        &self,
+        py: Python<'_>,
+        resource_type: &str,
+        name: &str,
+        custom: bool,
+        inputs: &Bound<'_, PyDict>,
+        dependencies: Vec<String>,
+        property_dependencies: Option<&Bound<'_, PyDict>>,
+        options: Option<&Bound<'_, PyDict>>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let mut registration = monitor::Registration {
+            resource_type: resource_type.into(),
+            name: name.to_owned(),
+            custom,
+            inputs: convert::read_map(inputs, &format!("the inputs of {name:?}"))?,
+            dependencies: options::urns(py, dependencies)?,
+            property_dependencies: Some(options::property_dependencies(py, property_dependencies)?),
+            ..monitor::Registration::default()
+        };
+        if let Some(options) = options {
+            options::apply(&mut registration, options)?;
+        }
+        let answer = self.monitor().register(registration);
+        self.settle(answer, Ticket::new(completions, callback), registered);
+        Ok(())
+    }
+
+    /// Says which outputs a component has.
+    fn register_outputs(
+        &self,
+        py: Python<'_>,
+        urn: &str,
+        outputs: &Bound<'_, PyAny>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let urn = convert::urn(py, urn)?;
+        let outputs = convert::read_map(outputs, "the outputs of a component")?;
+        let monitor = self.monitor().clone();
+        let answer = async move { monitor.register_outputs(&urn, outputs).await };
+        self.settle(answer, Ticket::new(completions, callback), |py, ()| Ok(py.None()));
+        Ok(())
+    }
+
+    /// Reads something that nobody manages here; `callback(registered, error)` gets the answer.
+    #[pyo3(signature = (resource_type, name, id, inputs, dependencies, options, completions, callback))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place")]
+    fn read(
+        &self,
+        py: Python<'_>,
+        resource_type: &str,
+        name: &str,
+        id: &str,
+        inputs: &Bound<'_, PyDict>,
+        dependencies: Vec<String>,
+        options: Option<&Bound<'_, PyDict>>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let mut registration = monitor::Registration::default();
+        if let Some(options) = options {
+            options::apply(&mut registration, options)?;
+        }
+        let read = Read {
+            resource_type: resource_type.into(),
+            name: name.to_owned(),
+            id: ResourceId::from(id),
+            parent: registration.parent,
+            inputs: convert::read_map(inputs, &format!("the inputs of {name:?}"))?,
+            dependencies: options::urns(py, dependencies)?,
+            package: registration.package,
+            additional_secret_outputs: registration.additional_secret_outputs,
+            ..Read::default()
+        };
+        let answer = self.monitor().read(read);
+        self.settle(answer, Ticket::new(completions, callback), registered);
+        Ok(())
+    }
+
+    /// Calls a function; `callback(result, error)` gets the answer.
+    #[pyo3(signature = (token, arguments, dependencies, options, completions, callback))]
+    #[expect(clippy::too_many_arguments, reason = "called from one place")]
+    fn invoke(
+        &self,
+        py: Python<'_>,
+        token: &str,
+        arguments: &Bound<'_, PyDict>,
+        dependencies: Vec<String>,
+        options: Option<&Bound<'_, PyDict>>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let mut registration = monitor::Registration::default();
+        if let Some(options) = options {
+            options::apply(&mut registration, options)?;
+        }
+        let invoke = Invoke {
+            token: token.to_owned(),
+            arguments: convert::read_map(arguments, &format!("the arguments of {token:?}"))?,
+            package: registration.package,
+            parent: registration.parent,
+            depends_on: options::urns(py, dependencies)?,
+        };
+        let monitor = self.monitor().clone();
+        let answer = async move { monitor.invoke(invoke).await };
+        self.settle(answer, Ticket::new(completions, callback), |py, result| {
+            Ok(convert::dictionary(py, &result)?.into_any().unbind())
+        });
+        Ok(())
+    }
+}
+
+fn registered(py: Python<'_>, registered: monitor::Registered) -> PyResult<Py<PyAny>> {
+    let registered = Registered {
+        registered,
+        outputs: PyOnceLock::new(),
+    };
+    Ok(Bound::new(py, registered)?.into_any().unbind())
+}
+
+/// What a registration came to.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct Registered {
+    registered: monitor::Registered,
+    outputs: PyOnceLock<Py<PyDict>>,
+}
+
+#[pymethods]
+impl Registered {
+    #[getter]
+    fn urn(&self) -> &str {
+        self.registered.urn.as_str()
+    }
+
+    /// The id; empty for components, and in previews while it is not known.
+    #[getter]
+    fn id(&self) -> &str {
+        self.registered.id.as_str()
+    }
+
+    #[getter]
+    fn outputs(&self, py: Python<'_>) -> PyResult<Py<PyDict>> {
+        self.outputs
+            .get_or_try_init(py, || {
+                convert::dictionary(py, &self.registered.outputs).map(Bound::unbind)
+            })
+            .map(|outputs| outputs.clone_ref(py))
+    }
+
+    /// True when the resource does not exist and was left out on purpose: all of its outputs are unknown.
+    #[getter]
+    fn unknown(&self) -> bool {
+        self.registered.unknown
+    }
+
+    /// True when it failed and the run goes on all the same.
+    #[getter]
+    fn failed(&self) -> bool {
+        self.registered.failed
+    }
+}

@@ -1,0 +1,318 @@
+//! Providers written in Python: the engine's trait over an object with methods, blocking or asynchronous.
+
+mod call;
+mod pool;
+pub(crate) mod requests;
+mod resolver;
+mod responses;
+mod secrecy;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pyo3::{prelude::*, types::PyTuple};
+use stackwright::{
+    property::PropertyMap,
+    provider::{
+        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
+        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse,
+        PluginInfo, Provider, ProviderError, ProviderResult, ReadRequest, ReadResponse, UpdateRequest,
+        UpdateResponse,
+    },
+};
+use tokio::runtime::Handle;
+
+use self::{
+    call::{Caller, Method},
+    secrecy::Secrecy,
+};
+pub(crate) use self::{
+    call::{ProviderLoop, Reply},
+    pool::{Pool, Worker},
+    resolver::{PythonResolver, ResolutionRequest},
+};
+
+/// A provider written in Python. Methods that it does not define are answered without entering Python.
+pub(crate) struct PythonProvider {
+    caller: Caller,
+    capabilities: Capabilities,
+    version: Option<semver::Version>,
+    check_config: Option<Method>,
+    diff_config: Option<Method>,
+    configure: Option<Method>,
+    check: Option<Method>,
+    diff: Option<Method>,
+    create: Option<Method>,
+    read: Option<Method>,
+    update: Option<Method>,
+    delete: Option<Method>,
+    invoke: Option<Method>,
+    cancel: Option<Method>,
+    close: Option<Method>,
+}
+
+impl PythonProvider {
+    /// Reads `(name, bound method, whether it is asynchronous)` for each method that the object defines, as
+    /// `stackwright.provider` prepares them.
+    pub(crate) fn read(
+        description: &Bound<'_, PyAny>,
+        pool: Arc<Pool>,
+        provider_loop: ProviderLoop,
+        handle: Handle,
+    ) -> PyResult<Self> {
+        let (methods, facts): (Bound<'_, PyAny>, Bound<'_, PyAny>) = description.extract()?;
+        let mut provider = Self {
+            caller: Caller::new(pool, provider_loop, handle),
+            capabilities: Capabilities {
+                accept_secrets: facts.get_item("accept_secrets")?.extract()?,
+                supports_preview: facts.get_item("supports_preview")?.extract()?,
+                ..Capabilities::all()
+            },
+            version: responses::version(&facts.get_item("version")?)?,
+            check_config: None,
+            diff_config: None,
+            configure: None,
+            check: None,
+            diff: None,
+            create: None,
+            read: None,
+            update: None,
+            delete: None,
+            invoke: None,
+            cancel: None,
+            close: None,
+        };
+        for entry in methods.try_iter()? {
+            let entry = entry?.cast_into::<PyTuple>()?;
+            let (name, callable, is_async): (String, Py<PyAny>, bool) = entry.extract()?;
+            let slot = match name.as_str() {
+                "check_config" => &mut provider.check_config,
+                "diff_config" => &mut provider.diff_config,
+                "configure" => &mut provider.configure,
+                "check" => &mut provider.check,
+                "diff" => &mut provider.diff,
+                "create" => &mut provider.create,
+                "read" => &mut provider.read,
+                "update" => &mut provider.update,
+                "delete" => &mut provider.delete,
+                "invoke" => &mut provider.invoke,
+                "cancel" => &mut provider.cancel,
+                "close" => &mut provider.close,
+                _ => return Err(crate::errors::misuse("a provider has no such method")),
+            };
+            *slot = Some(Method::new(callable, is_async));
+        }
+        Ok(provider)
+    }
+}
+
+impl PythonProvider {
+    fn take_off<const N: usize>(
+        &self,
+        inputs: &PropertyMap,
+        outputs: &PropertyMap,
+        maps: [&mut PropertyMap; N],
+    ) -> Secrecy {
+        Secrecy::take_off(self.capabilities.accept_secrets, inputs, outputs, maps)
+    }
+
+    async fn check_by(
+        &self,
+        name: &'static str,
+        method: Option<&Method>,
+        mut request: CheckRequest,
+    ) -> ProviderResult<CheckResponse> {
+        let Some(method) = method else {
+            return Ok(CheckResponse {
+                inputs: request.news,
+                failures: Vec::new(),
+            });
+        };
+        let sent = request.news.clone();
+        let secrecy = self.take_off(&sent, &sent, [&mut request.news]);
+        if !self.capabilities.accept_secrets {
+            request.olds = request.olds.map(|olds| olds.without_secrets());
+        }
+        let request = requests::CheckRequest::from(request);
+        let mut response = self.caller.call(name, method, request, responses::check).await?;
+        secrecy.mark_inputs(&mut response.inputs);
+        Ok(response)
+    }
+
+    async fn diff_by(
+        &self,
+        name: &'static str,
+        method: Option<&Method>,
+        mut request: DiffRequest,
+    ) -> ProviderResult<DiffResponse> {
+        let Some(method) = method else {
+            return Ok(DiffResponse::default());
+        };
+        let nothing = PropertyMap::new();
+        let maps = [
+            &mut request.old_inputs,
+            &mut request.old_outputs,
+            &mut request.news,
+        ];
+        let _unmarked = self.take_off(&nothing, &nothing, maps);
+        let request = requests::DiffRequest::from(request);
+        self.caller.call(name, method, request, responses::diff).await
+    }
+}
+
+fn undefined(method: &str, what: impl std::fmt::Display) -> ProviderError {
+    ProviderError::unimplemented(format!("the provider has no {method}() for {what}"))
+}
+
+#[async_trait]
+impl Provider for PythonProvider {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(self.capabilities)
+    }
+
+    async fn plugin_info(&self) -> ProviderResult<PluginInfo> {
+        Ok(PluginInfo {
+            version: self.version.clone(),
+        })
+    }
+
+    async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        self.check_by("check_config", self.check_config.as_ref(), request)
+            .await
+    }
+
+    async fn diff_config(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        self.diff_by("diff_config", self.diff_config.as_ref(), request)
+            .await
+    }
+
+    async fn configure(&self, mut request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
+        if let Some(method) = &self.configure {
+            let nothing = PropertyMap::new();
+            let _unmarked = self.take_off(&nothing, &nothing, [&mut request.inputs]);
+            let request = requests::ConfigureRequest::from(request);
+            self.caller.call("configure", method, request, |_| Ok(())).await?;
+        }
+        Ok(None)
+    }
+
+    async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        self.check_by("check", self.check.as_ref(), request).await
+    }
+
+    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        self.diff_by("diff", self.diff.as_ref(), request).await
+    }
+
+    async fn create(&self, mut request: CreateRequest) -> ProviderResult<CreateResponse> {
+        let Some(method) = &self.create else {
+            return Err(undefined("create", &request.urn));
+        };
+        if request.preview && !self.capabilities.supports_preview {
+            return Ok(CreateResponse {
+                outputs: request.inputs,
+                ..CreateResponse::default()
+            });
+        }
+        let sent = request.inputs.clone();
+        let secrecy = self.take_off(&sent, &sent, [&mut request.inputs]);
+        let request = requests::CreateRequest::from(request);
+        let answer = self
+            .caller
+            .call("create", method, request, responses::create)
+            .await;
+        let mut response = secrecy.mark_failure(answer)?;
+        secrecy.mark_outputs(&mut response.outputs);
+        Ok(response)
+    }
+
+    async fn read(&self, mut request: ReadRequest) -> ProviderResult<ReadResponse> {
+        let Some(method) = &self.read else {
+            return Ok(ReadResponse {
+                id: request.id,
+                inputs: Some(request.inputs),
+                outputs: Some(request.properties),
+                refresh_before_update: false,
+            });
+        };
+        let (inputs, outputs) = (request.inputs.clone(), request.properties.clone());
+        let secrecy = self.take_off(&inputs, &outputs, [&mut request.inputs, &mut request.properties]);
+        let request = requests::ReadRequest::from(request);
+        let answer = self.caller.call("read", method, request, responses::read).await;
+        let mut response = secrecy.mark_failure(answer)?;
+        response
+            .inputs
+            .iter_mut()
+            .for_each(|inputs| secrecy.mark_inputs(inputs));
+        response
+            .outputs
+            .iter_mut()
+            .for_each(|outputs| secrecy.mark_outputs(outputs));
+        Ok(response)
+    }
+
+    async fn update(&self, mut request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+        let Some(method) = &self.update else {
+            return Err(undefined("update", &request.urn));
+        };
+        if request.preview && !self.capabilities.supports_preview {
+            return Ok(UpdateResponse {
+                outputs: request.news,
+                refresh_before_update: false,
+            });
+        }
+        let sent = request.news.clone();
+        let maps = [
+            &mut request.old_inputs,
+            &mut request.old_outputs,
+            &mut request.news,
+        ];
+        let secrecy = self.take_off(&sent, &sent, maps);
+        let request = requests::UpdateRequest::from(request);
+        let answer = self
+            .caller
+            .call("update", method, request, responses::update)
+            .await;
+        let mut response = secrecy.mark_failure(answer)?;
+        secrecy.mark_outputs(&mut response.outputs);
+        Ok(response)
+    }
+
+    async fn delete(&self, mut request: DeleteRequest) -> ProviderResult<()> {
+        let Some(method) = &self.delete else {
+            return Err(undefined("delete", &request.urn));
+        };
+        let nothing = PropertyMap::new();
+        let _unmarked = self.take_off(&nothing, &nothing, [&mut request.inputs, &mut request.outputs]);
+        let request = requests::DeleteRequest::from(request);
+        self.caller.call("delete", method, request, |_| Ok(())).await
+    }
+
+    async fn invoke(&self, mut request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+        let Some(method) = &self.invoke else {
+            return Err(ProviderError::unimplemented(format!(
+                "unknown function {:?}",
+                request.token
+            )));
+        };
+        let nothing = PropertyMap::new();
+        let _unmarked = self.take_off(&nothing, &nothing, [&mut request.arguments]);
+        let request = requests::InvokeRequest::from(request);
+        self.caller
+            .call("invoke", method, request, responses::invoke)
+            .await
+    }
+
+    async fn cancel(&self) {
+        if let Some(method) = &self.cancel {
+            // There is nothing to be told to a provider that fails to give up.
+            let _given_up = self.caller.notify("cancel", method).await;
+        }
+    }
+
+    async fn close(&self) {
+        if let Some(method) = &self.close {
+            let _closed = self.caller.notify("close", method).await;
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Requests as Python sees them: views of the engine's requests, converted only where a provider looks.
+
+use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
+use stackwright::{property::PropertyMap, provider};
+
+use crate::convert;
+
+/// A map that becomes a dictionary when it is first looked at, and stays that one.
+struct Lazy(PyOnceLock<Py<PyDict>>);
+
+impl Lazy {
+    const fn new() -> Self {
+        Self(PyOnceLock::new())
+    }
+
+    fn get(&self, py: Python<'_>, map: &PropertyMap) -> PyResult<Py<PyDict>> {
+        self.0
+            .get_or_try_init(py, || convert::dictionary(py, map).map(Bound::unbind))
+            .map(|dictionary| dictionary.clone_ref(py))
+    }
+}
+
+/// Declares the Python class of a request: maps lazily, all else as it is.
+macro_rules! request {
+    (
+        $(#[$doc:meta])*
+        $class:ident {
+            maps { $($map:ident: $read_map:expr;)* }
+            plain { $($plain:ident: $plain_type:ty = $read:expr;)* }
+        }
+    ) => {
+        $(#[$doc])*
+        #[pyclass(frozen, module = "stackwright._stackwright")]
+        pub(crate) struct $class {
+            request: provider::$class,
+            $($map: Lazy,)*
+        }
+
+        impl From<provider::$class> for $class {
+            fn from(request: provider::$class) -> Self {
+                Self { request, $($map: Lazy::new(),)* }
+            }
+        }
+
+        #[pymethods]
+        impl $class {
+            $(
+                #[getter]
+                fn $map(&self, py: Python<'_>) -> PyResult<Option<Py<PyDict>>> {
+                    let read: fn(&provider::$class) -> Option<&PropertyMap> = $read_map;
+                    read(&self.request).map(|map| self.$map.get(py, map)).transpose()
+                }
+            )*
+            $(
+                #[getter]
+                fn $plain(&self) -> $plain_type {
+                    let read: for<'a> fn(&'a provider::$class) -> $plain_type = $read;
+                    read(&self.request)
+                }
+            )*
+
+            fn __repr__(&self) -> String {
+                // The engine's own form of values hides secrets.
+                format!("{:?}", self.request)
+            }
+        }
+    };
+}
+
+request! {
+    /// Asks for a check of inputs, of a resource or of the provider's own configuration.
+    CheckRequest {
+        maps {
+            old_inputs: |request| request.olds.as_ref();
+            inputs: |request| Some(&request.news);
+        }
+        plain {
+            urn: &str = |request| request.urn.as_str();
+            r#type: &str = |request| request.resource_type.as_str();
+            name: &str = |request| &request.name;
+            random_seed: &[u8] = |request| &request.random_seed;
+            preview: bool = |request| request.preview;
+        }
+    }
+}
+
+request! {
+    /// Asks for a comparison.
+    DiffRequest {
+        maps {
+            old_inputs: |request| Some(&request.old_inputs);
+            old_outputs: |request| Some(&request.old_outputs);
+            inputs: |request| Some(&request.news);
+        }
+        plain {
+            urn: &str = |request| request.urn.as_str();
+            r#type: &str = |request| request.resource_type.as_str();
+            name: &str = |request| &request.name;
+            id: &str = |request| request.id.as_str();
+            ignore_changes: Vec<String> = |request| request.ignore_changes.clone();
+            preview: bool = |request| request.preview;
+        }
+    }
+}
+
+request! {
+    /// Configures a provider.
+    ConfigureRequest {
+        maps {
+            inputs: |request| Some(&request.inputs);
+        }
+        plain {
+            urn: &str = |request| request.urn.as_str();
+            name: &str = |request| &request.name;
+            id: &str = |request| request.id.as_str();
+        }
+    }
+}
+
+request! {
+    /// Asks for a creation.
+    CreateRequest {
+        maps {
+            inputs: |request| Some(&request.inputs);
+        }
+        plain {
+            urn: &str = |request| request.urn.as_str();
+            r#type: &str = |request| request.resource_type.as_str();
+            name: &str = |request| &request.name;
+            timeout: f64 = |request| request.timeout;
+            preview: bool = |request| request.preview;
+        }
+    }
+}
+
+request! {
+    /// Asks for a resource as it is.
+    ReadRequest {
+        maps {
+            inputs: |request| Some(&request.inputs);
+            outputs: |request| Some(&request.properties);
+        }
+        plain {
+            urn: &str = |request| request.urn.as_str();
+            r#type: &str = |request| request.resource_type.as_str();
+            name: &str = |request| &request.name;
+            id: &str = |request| request.id.as_str();
+            timeout: f64 = |request| request.timeout;
+            preview: bool = |request| request.preview;
+        }
+    }
+}
+
+request! {
+    /// Asks for a change in place.
+    UpdateRequest {
+        maps {
+            old_inputs: |request| Some(&request.old_inputs);
+            old_outputs: |request| Some(&request.old_outputs);
+            inputs: |request| Some(&request.news);
+        }
+        plain {
+            urn: &str = |request| request.urn.as_str();
+            r#type: &str = |request| request.resource_type.as_str();
+            name: &str = |request| &request.name;
+            id: &str = |request| request.id.as_str();
+            ignore_changes: Vec<String> = |request| request.ignore_changes.clone();
+            timeout: f64 = |request| request.timeout;
+            preview: bool = |request| request.preview;
+        }
+    }
+}
+
+request! {
+    /// Asks for a removal.
+    DeleteRequest {
+        maps {
+            inputs: |request| Some(&request.inputs);
+            outputs: |request| Some(&request.outputs);
+        }
+        plain {
+            urn: &str = |request| request.urn.as_str();
+            r#type: &str = |request| request.resource_type.as_str();
+            name: &str = |request| &request.name;
+            id: &str = |request| request.id.as_str();
+            timeout: f64 = |request| request.timeout;
+        }
+    }
+}
+
+request! {
+    /// Calls a function of the package.
+    InvokeRequest {
+        maps {
+            arguments: |request| Some(&request.arguments);
+        }
+        plain {
+            token: &str = |request| &request.token;
+            preview: bool = |request| request.preview;
+        }
+    }
+}

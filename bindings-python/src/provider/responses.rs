@@ -1,0 +1,267 @@
+//! Responses and failures: what a Python provider's method returned or raised, as the engine wants it.
+
+use std::collections::BTreeMap;
+
+use pyo3::{
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyMapping, PyModule, PyString, PyTuple, PyType},
+};
+use stackwright::{
+    event::{DetailedDiff, DiffKind, PropertyDiff},
+    property::PropertyMap,
+    provider::{
+        CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InitFailure, InvokeResponse,
+        ProviderError, ProviderStatus, ReadResponse, UpdateResponse,
+    },
+    token::ResourceId,
+};
+
+use crate::{convert, errors::invalid};
+
+/// The exception classes that a provider raises on purpose.
+struct Raised {
+    provider_error: Py<PyType>,
+    init_failure: Py<PyType>,
+    log: Py<PyAny>,
+}
+
+static RAISED: PyOnceLock<Raised> = PyOnceLock::new();
+
+impl Raised {
+    fn get(py: Python<'_>) -> PyResult<&Self> {
+        RAISED.get_or_try_init(py, || {
+            let errors = PyModule::import(py, "stackwright.errors")?;
+            Ok(Self {
+                provider_error: errors.getattr("ProviderError")?.cast_into::<PyType>()?.unbind(),
+                init_failure: errors.getattr("InitFailure")?.cast_into::<PyType>()?.unbind(),
+                log: PyModule::import(py, "logging")?
+                    .call_method1("getLogger", ("stackwright.provider",))?
+                    .unbind(),
+            })
+        })
+    }
+}
+
+/// Turns what a method raised into the failure of its call.
+pub(super) fn failure(py: Python<'_>, method: &'static str, raised: &PyErr) -> ProviderError {
+    describe(py, method, raised)
+        .unwrap_or_else(|second| ProviderError::new(ProviderStatus::Unknown, second.to_string()))
+}
+
+fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<ProviderError> {
+    let classes = Raised::get(py)?;
+    let value = raised.value(py);
+    if value.is_instance(classes.init_failure.bind(py))? {
+        return init_failure(value).map(ProviderError::init_failed);
+    }
+    if value.is_instance(classes.provider_error.bind(py))? {
+        let status = ProviderStatus::from_code(value.getattr("status")?.extract()?);
+        let mut error = ProviderError::new(status, value.getattr("message")?.extract::<String>()?);
+        error.missing_keys = value
+            .getattr("missing_keys")?
+            .extract::<BTreeMap<String, String>>()?
+            .into_iter()
+            .collect();
+        return Ok(error);
+    }
+    let details = PyDict::new(py);
+    details.set_item("exc_info", value)?;
+    classes.log.bind(py).call_method(
+        "debug",
+        (
+            "a provider's %s() raised an exception that is not a ProviderError",
+            method,
+        ),
+        Some(&details),
+    )?;
+    if raised.is_instance_of::<pyo3::exceptions::PyNotImplementedError>(py) {
+        return Ok(ProviderError::unimplemented(raised.to_string()));
+    }
+    Ok(ProviderError::new(ProviderStatus::Unknown, raised.to_string()))
+}
+
+fn init_failure(value: &Bound<'_, PyAny>) -> PyResult<InitFailure> {
+    let inputs = value.getattr("inputs")?;
+    Ok(InitFailure {
+        id: value.getattr("id")?.extract()?,
+        inputs: optional_map(&inputs, "the inputs of an InitFailure")?,
+        outputs: convert::read_map(&value.getattr("outputs")?, "the outputs of an InitFailure")?,
+        reasons: value.getattr("reasons")?.extract()?,
+        refresh_before_update: value.getattr("refresh_before_update")?.extract()?,
+    })
+}
+
+fn optional_map(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Option<PropertyMap>> {
+    if object.is_none() {
+        return Ok(None);
+    }
+    convert::read_map(object, what).map(Some)
+}
+
+fn is_mapping(object: &Bound<'_, PyAny>) -> bool {
+    object.cast::<PyDict>().is_ok() || object.cast::<PyMapping>().is_ok()
+}
+
+fn failures(object: &Bound<'_, PyAny>) -> PyResult<Vec<CheckFailure>> {
+    object
+        .try_iter()?
+        .map(|failure| {
+            let failure = failure?;
+            if failure.cast::<PyTuple>().is_ok() {
+                let (property, reason) = failure.extract()?;
+                return Ok(CheckFailure { property, reason });
+            }
+            Ok(CheckFailure {
+                property: failure.getattr("property")?.extract()?,
+                reason: failure.getattr("reason")?.extract()?,
+            })
+        })
+        .collect()
+}
+
+/// Reads what `check` or `check_config` returned: inputs, or a `CheckResult`.
+pub(super) fn check(returned: &Bound<'_, PyAny>) -> PyResult<CheckResponse> {
+    if is_mapping(returned) {
+        return Ok(CheckResponse {
+            inputs: convert::read_map(returned, "what check() returned")?,
+            failures: Vec::new(),
+        });
+    }
+    Ok(CheckResponse {
+        inputs: convert::read_map(&returned.getattr("inputs")?, "what check() returned")?,
+        failures: failures(&returned.getattr("failures")?)?,
+    })
+}
+
+/// Reads what `diff` returned: a `DiffResult`, or whether anything differs, or nothing when it cannot tell.
+pub(super) fn diff(returned: &Bound<'_, PyAny>) -> PyResult<DiffResponse> {
+    if returned.is_none() {
+        return Ok(DiffResponse::default());
+    }
+    if let Ok(changes) = returned.extract::<bool>() {
+        return Ok(DiffResponse {
+            changes: if changes {
+                DiffChanges::Some
+            } else {
+                DiffChanges::None
+            },
+            ..DiffResponse::default()
+        });
+    }
+    let changes = match returned.getattr("changes")?.extract::<Option<bool>>()? {
+        None => DiffChanges::Unknown,
+        Some(false) => DiffChanges::None,
+        Some(true) => DiffChanges::Some,
+    };
+    let detailed = returned.getattr("detailed")?;
+    let detailed_diff = if detailed.is_none() {
+        None
+    } else {
+        let differences: BTreeMap<String, Bound<'_, PyAny>> = detailed.extract()?;
+        let mut diff = DetailedDiff::new();
+        for (path, difference) in differences {
+            let (name, input_diff) = match difference.extract::<String>() {
+                Ok(name) => (name, false),
+                Err(_) => (
+                    difference.getattr("kind")?.extract()?,
+                    difference.getattr("input_diff")?.extract()?,
+                ),
+            };
+            let kind = diff_kind(returned.py(), &name)?;
+            diff.insert(path, PropertyDiff { kind, input_diff });
+        }
+        Some(diff)
+    };
+    Ok(DiffResponse {
+        changes,
+        replaces: returned.getattr("replaces")?.extract()?,
+        stables: returned.getattr("stables")?.extract()?,
+        diffs: returned.getattr("diffs")?.extract()?,
+        detailed_diff,
+        delete_before_replace: returned.getattr("delete_before_replace")?.extract()?,
+        unavailable: None,
+    })
+}
+
+fn diff_kind(py: Python<'_>, name: &str) -> PyResult<DiffKind> {
+    Ok(match name {
+        "add" => DiffKind::Add,
+        "add-replace" => DiffKind::AddReplace,
+        "delete" => DiffKind::Delete,
+        "delete-replace" => DiffKind::DeleteReplace,
+        "update" => DiffKind::Update,
+        "update-replace" => DiffKind::UpdateReplace,
+        _ => return Err(invalid(py, format!("{name:?} is not a kind of difference"))),
+    })
+}
+
+/// Reads what `create` returned: a `CreateResult`, or the id and the outputs.
+pub(super) fn create(returned: &Bound<'_, PyAny>) -> PyResult<CreateResponse> {
+    let what = "the outputs that create() returned";
+    if let Ok((id, outputs)) = returned.extract::<(String, Bound<'_, PyAny>)>() {
+        return Ok(CreateResponse {
+            id: ResourceId::from(id),
+            outputs: convert::read_map(&outputs, what)?,
+            refresh_before_update: false,
+        });
+    }
+    Ok(CreateResponse {
+        id: ResourceId::from(returned.getattr("id")?.extract::<String>()?),
+        outputs: convert::read_map(&returned.getattr("outputs")?, what)?,
+        refresh_before_update: returned.getattr("refresh_before_update")?.extract()?,
+    })
+}
+
+/// Reads what `read` returned: a `ReadResult`, or nothing when the resource does not exist.
+pub(super) fn read(returned: &Bound<'_, PyAny>) -> PyResult<ReadResponse> {
+    if returned.is_none() {
+        return Ok(ReadResponse::default());
+    }
+    Ok(ReadResponse {
+        id: ResourceId::from(returned.getattr("id")?.extract::<String>()?),
+        inputs: optional_map(&returned.getattr("inputs")?, "the inputs that read() returned")?,
+        outputs: optional_map(&returned.getattr("outputs")?, "the outputs that read() returned")?,
+        refresh_before_update: returned.getattr("refresh_before_update")?.extract()?,
+    })
+}
+
+/// Reads what `update` returned: outputs, or an `UpdateResult`.
+pub(super) fn update(returned: &Bound<'_, PyAny>) -> PyResult<UpdateResponse> {
+    let what = "the outputs that update() returned";
+    if is_mapping(returned) {
+        return Ok(UpdateResponse {
+            outputs: convert::read_map(returned, what)?,
+            refresh_before_update: false,
+        });
+    }
+    Ok(UpdateResponse {
+        outputs: convert::read_map(&returned.getattr("outputs")?, what)?,
+        refresh_before_update: returned.getattr("refresh_before_update")?.extract()?,
+    })
+}
+
+/// Reads what `invoke` returned: the result, or an `InvokeResult`.
+pub(super) fn invoke(returned: &Bound<'_, PyAny>) -> PyResult<InvokeResponse> {
+    if is_mapping(returned) {
+        return Ok(InvokeResponse {
+            result: convert::read_map(returned, "what invoke() returned")?,
+            failures: Vec::new(),
+        });
+    }
+    Ok(InvokeResponse {
+        result: convert::read_map(&returned.getattr("result")?, "what invoke() returned")?,
+        failures: failures(&returned.getattr("failures")?)?,
+    })
+}
+
+/// Reads the optional version of a provider.
+pub(super) fn version(value: &Bound<'_, PyAny>) -> PyResult<Option<semver::Version>> {
+    let Ok(text) = value.cast::<PyString>() else {
+        return Ok(None);
+    };
+    let text = text.to_str()?;
+    semver::Version::parse(text)
+        .map(Some)
+        .map_err(|error| invalid(value.py(), format!("the version {text:?} of a provider: {error}")))
+}

@@ -1,0 +1,72 @@
+//! The Tokio runtime that belongs to one engine object: made with it, checked after a fork, ended without waiting.
+
+use std::{
+    mem::ManuallyDrop,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use pyo3::prelude::*;
+use stackwright::{Error, ErrorKind};
+use tokio::runtime::{Builder, Handle};
+
+use crate::errors::to_exception;
+
+/// A runtime with its threads; the last clone of the surrounding `Arc` ends it.
+pub(crate) struct Runtime {
+    owned: Mutex<Option<tokio::runtime::Runtime>>,
+    handle: Handle,
+    process: u32,
+}
+
+impl Runtime {
+    /// Starts a runtime with `threads` threads.
+    pub(crate) fn start(threads: usize) -> stackwright::Result<Arc<Self>> {
+        let owned = Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("stackwright")
+            .enable_all()
+            .build()
+            .map_err(|error| {
+                Error::new(
+                    ErrorKind::Unavailable,
+                    "could not start the threads of the engine",
+                )
+                .with_source(error)
+            })?;
+        let handle = owned.handle().clone();
+        Ok(Arc::new(Self {
+            owned: Mutex::new(Some(owned)),
+            handle,
+            process: std::process::id(),
+        }))
+    }
+
+    /// Returns the handle, unless the process has forked since: threads do not survive a fork.
+    pub(crate) fn handle(&self, py: Python<'_>) -> PyResult<&Handle> {
+        if self.process == std::process::id() {
+            return Ok(&self.handle);
+        }
+        Err(to_exception(
+            py,
+            &Error::invalid("this engine was made before the process forked; make one in each process"),
+        ))
+    }
+
+    /// Ends the threads without waiting for them; tasks end at their next await.
+    pub(crate) fn shut_down(&self) {
+        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(owned) = owned else { return };
+        if self.process == std::process::id() {
+            owned.shutdown_background();
+        } else {
+            // The threads exist in the parent only, and what they held is held for ever: leave it alone.
+            let _forgotten = ManuallyDrop::new(owned);
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}

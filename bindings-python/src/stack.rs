@@ -1,0 +1,141 @@
+//! A stack as Python holds it: operations to start, its state to read and replace.
+
+use std::{future::Future, sync::Arc};
+
+use pyo3::{prelude::*, types::PyBytes};
+use stackwright::operation::{OperationKind, OperationOptions};
+
+use crate::{
+    completions::{Completions, Ticket},
+    convert,
+    engine::read_program,
+    errors::{OrRaise as _, invalid},
+    operation::Operation,
+    runtime::Runtime,
+};
+
+/// A stack; keeps the engine's threads alive.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct Stack {
+    stack: stackwright::Stack,
+    runtime: Arc<Runtime>,
+}
+
+impl Stack {
+    pub(crate) fn create(
+        py: Python<'_>,
+        stack: stackwright::Stack,
+        runtime: Arc<Runtime>,
+    ) -> PyResult<Py<PyAny>> {
+        Ok(Bound::new(py, Self { stack, runtime })?.into_any().unbind())
+    }
+
+    fn settle<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl Future<Output = stackwright::Result<T>> + Send + 'static,
+        ticket: Ticket,
+        convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> PyResult<()> {
+        drop(self.runtime.handle(py)?.spawn(async move {
+            let outcome = work.await;
+            ticket.settle(outcome, convert);
+        }));
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl Stack {
+    #[getter]
+    fn name(&self) -> String {
+        self.stack.name().to_string()
+    }
+
+    /// Starts an operation. `kind` is `update`, `refresh` or `destroy`; `options` is JSON.
+    #[pyo3(signature = (kind, options, program=None))]
+    fn start(
+        &self,
+        py: Python<'_>,
+        kind: &str,
+        options: &[u8],
+        program: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Operation> {
+        let kind = match kind {
+            "update" => OperationKind::Update,
+            "refresh" => OperationKind::Refresh,
+            "destroy" => OperationKind::Destroy,
+            _ => return Err(invalid(py, format!("{kind:?} is not an operation"))),
+        };
+        let options = OperationOptions::from_json(options).or_raise(py)?;
+        let handle = self.runtime.handle(py)?;
+        let show_secrets = options.show_secrets;
+        let program = program.map(|program| read_program(program, handle)).transpose()?;
+        let operation = self.stack.start(kind, options, program);
+        Ok(Operation::new(operation, Arc::clone(&self.runtime), show_secrets))
+    }
+
+    /// Exports the state as a deployment document; `callback(bytes, error)` gets it.
+    fn export(
+        &self,
+        py: Python<'_>,
+        show_secrets: bool,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.export(show_secrets).await };
+        self.settle(py, work, Ticket::new(completions, callback), |py, bytes| {
+            Ok(PyBytes::new(py, &bytes).into_any().unbind())
+        })
+    }
+
+    /// Replaces the state by a deployment document.
+    fn import_(
+        &self,
+        py: Python<'_>,
+        document: Vec<u8>,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.import(&document).await };
+        self.settle(py, work, Ticket::new(completions, callback), |py, ()| {
+            Ok(py.None())
+        })
+    }
+
+    /// Reads the stack's outputs; `callback(outputs, error)` gets them.
+    fn outputs(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.outputs().await };
+        self.settle(py, work, Ticket::new(completions, callback), |py, outputs| {
+            Ok(convert::dictionary(py, &outputs)?.into_any().unbind())
+        })
+    }
+
+    /// Reads the history; `callback(list of JSON texts, error)` gets it.
+    fn history(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.history().await };
+        self.settle(py, work, Ticket::new(completions, callback), |py, entries| {
+            let texts: Vec<String> = entries.iter().map(ToString::to_string).collect();
+            Ok(texts.into_pyobject(py)?.into_any().unbind())
+        })
+    }
+
+    /// Removes the stack.
+    fn remove(
+        &self,
+        py: Python<'_>,
+        force: bool,
+        completions: &Completions,
+        callback: Py<PyAny>,
+    ) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.remove(force).await };
+        self.settle(py, work, Ticket::new(completions, callback), |py, ()| {
+            Ok(py.None())
+        })
+    }
+}

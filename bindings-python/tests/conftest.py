@@ -1,0 +1,71 @@
+"""What the tests share: a provider that keeps things in memory, and engines on stores of their own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import stackwright as sw
+
+
+class Memory(sw.Provider):
+    """Keeps what it makes in a dictionary, and notes every call in the order of their beginnings."""
+
+    def __init__(self) -> None:
+        self.things: dict[str, dict[str, sw.PropertyValue]] = {}
+        self.calls: list[tuple[str, str]] = []
+        self._lock = threading.Lock()
+        self._made = 0
+
+    def note(self, method: str, name: str) -> None:
+        with self._lock:
+            self.calls.append((method, name))
+
+    def count(self, method: str) -> int:
+        return sum(1 for called, _ in self.calls if called == method)
+
+    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        self.note("create", request.name)
+        with self._lock:
+            self._made += 1
+            id = f"{request.name}-{self._made}"
+        self.things[id] = request.inputs
+        return sw.CreateResult(id, {**request.inputs, "made": True})
+
+    def read(self, request: sw.ReadRequest) -> sw.ReadResult | None:
+        self.note("read", request.name)
+        thing = self.things.get(request.id)
+        return None if thing is None else sw.ReadResult(request.id, {**thing, "made": True}, thing)
+
+    def update(self, request: sw.UpdateRequest) -> sw.UpdateResult:
+        self.note("update", request.name)
+        self.things[request.id] = request.inputs
+        return sw.UpdateResult({**request.inputs, "made": True})
+
+    def delete(self, request: sw.DeleteRequest) -> None:
+        self.note("delete", request.name)
+        self.things.pop(request.id, None)
+
+    def invoke(self, request: sw.InvokeRequest) -> sw.InvokeResult:
+        self.note("invoke", request.token)
+        return sw.InvokeResult({"echo": request.arguments})
+
+
+MakeEngine = Callable[..., sw.Engine]
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def make_engine(tmp_path: Path) -> Iterator[MakeEngine]:
+    """Makes engines on one store below the test's own folder."""
+
+    def make(**providers: object) -> sw.Engine:
+        return sw.Engine(store=f"file://{tmp_path / 'state'}", passphrase="a passphrase", providers=providers)
+
+    yield make

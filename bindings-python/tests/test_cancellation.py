@@ -1,0 +1,215 @@
+"""Cancellation: graceful the first time, at once the second, from handles, tasks, time-outs and the keyboard."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+import stackwright as sw
+
+from conftest import MakeEngine, Memory
+
+THING = "mem:index:Thing"
+
+
+class Gate(Memory):
+    """Creates only when its gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered = threading.Event()
+        self.opened = threading.Event()
+
+    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        self.entered.set()
+        assert self.opened.wait(20)
+        return super().create(request)
+
+
+async def chain(ctx: sw.Context) -> None:
+    first = ctx.resource(THING, "first", {})
+    ctx.resource(THING, "second", {"after": first["made"]})
+
+
+async def entered(gate: Gate) -> None:
+    await asyncio.to_thread(gate.entered.wait, 20)
+
+
+def test_a_graceful_cancellation_finishes_and_records_what_runs(make_engine: MakeEngine) -> None:
+    gate = Gate()
+
+    async def run() -> None:
+        async with make_engine(mem=gate) as engine:
+            stack = await engine.stack("shop/dev", chain)
+            operation = stack.up()
+            await entered(gate)
+            operation.cancel()
+            assert not operation.done
+            gate.opened.set()
+            with pytest.raises(sw.CancelledError) as caught:
+                await operation
+            result = caught.value.result
+            assert result is not None and result.outcome == "failed", "as the reference engine counts it"
+            assert [name for method, name in gate.calls if method == "create"] == ["first"]
+            names = [item["urn"] for item in (await stack.export_deployment())["deployment"]["resources"]]
+            assert any(name.endswith("::first") for name in names)
+
+    asyncio.run(run())
+
+
+def test_a_second_cancellation_gives_running_calls_up(make_engine: MakeEngine) -> None:
+    cancelled = asyncio.Event()
+    begun = asyncio.Event()
+
+    class Endless(sw.Provider):
+        async def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            main.call_soon_threadsafe(begun.set)
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                main.call_soon_threadsafe(cancelled.set)
+                raise
+            return sw.CreateResult("never")
+
+        async def delete(self, request: sw.DeleteRequest) -> None:
+            pass
+
+    main: asyncio.AbstractEventLoop
+
+    async def run() -> None:
+        nonlocal main
+        main = asyncio.get_running_loop()
+        async with make_engine(mem=Endless()) as engine:
+            stack = await engine.stack("shop/dev", chain)
+            operation = stack.up()
+            await begun.wait()
+            operation.cancel()
+            operation.cancel()
+            result = await operation.wait()
+            assert result.outcome == "canceled"
+            await asyncio.wait_for(cancelled.wait(), 10)
+
+    asyncio.run(run())
+
+
+def test_a_time_out_around_an_operation_cancels_it_and_waits_for_its_end(make_engine: MakeEngine) -> None:
+    gate = Gate()
+
+    async def run() -> None:
+        async with make_engine(mem=gate) as engine:
+            stack = await engine.stack("shop/dev", chain)
+            task = asyncio.ensure_future(stack.up().wait())
+            await entered(gate)
+            task.cancel()
+            await asyncio.sleep(0)
+            assert not task.done(), "what runs is finished first"
+            gate.opened.set()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert gate.count("create") == 1
+            # The lock is free and the state good: the next update does the rest.
+            await stack.up()
+            assert len(gate.things) == 2
+
+    asyncio.run(run())
+
+
+def test_a_program_that_waits_for_something_else_is_cancelled_too(make_engine: MakeEngine) -> None:
+    begun = asyncio.Event()
+    ended = asyncio.Event()
+
+    async def program(ctx: sw.Context) -> None:
+        begun.set()
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            ended.set()
+
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", program)
+            operation = stack.up()
+            await begun.wait()
+            operation.cancel()
+            result = await operation.wait()
+            assert isinstance(result.error, sw.CancelledError)
+            await asyncio.wait_for(ended.wait(), 10)
+
+    asyncio.run(run())
+
+
+SCRIPT = """
+import sys, threading
+import stackwright as sw
+from stackwright import sync
+
+class Slow(sw.Provider):
+    def create(self, request):
+        print("creating", request.name, flush=True)
+        if request.name == "second":
+            threading.Event().wait({wait})
+        return sw.CreateResult(request.name, {{}})
+    def delete(self, request):
+        pass
+
+def program(ctx):
+    first = ctx.resource("mem:index:Thing", "first", {{}})
+    second = ctx.resource("mem:index:Thing", "second", {{}}, depends_on=[first])
+    ctx.resource("mem:index:Thing", "third", {{}}, depends_on=[second])
+
+engine = sync.Engine(store=sys.argv[1], passphrase="x", providers={{"mem": Slow()}})
+stack = engine.stack("shop/dev", program)
+try:
+    print(stack.up().changes, flush=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def child(tmp_path: Path, wait: float) -> subprocess.Popen[str]:
+    script = textwrap.dedent(SCRIPT).format(wait=wait)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, f"file://{tmp_path}/state"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line == "creating second\n":
+            return process
+    raise AssertionError("the child ended early")
+
+
+def recorded(tmp_path: Path) -> tuple[list[str], list[str]]:
+    async def read() -> tuple[list[str], list[str]]:
+        async with sw.Engine(store=f"file://{tmp_path}/state", passphrase="x") as engine:
+            stack = await engine.stack("shop/dev", create=False)
+            deployment = (await stack.export_deployment())["deployment"]
+            names = [item["urn"].rsplit("::", 1)[1] for item in deployment["resources"] if item["type"] == THING]
+            pending = [item["resource"]["urn"].rsplit("::", 1)[1] for item in deployment.get("pending_operations") or []]
+            return names, pending
+
+    return asyncio.run(read())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+def test_control_c_cancels_an_operation_of_the_sync_api_gracefully(tmp_path: Path) -> None:
+    process = child(tmp_path, 1.0)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=30)
+    assert "interrupted" in output and "third" not in output
+    assert recorded(tmp_path) == (["first", "second"], [])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+def test_a_killed_process_leaves_what_was_done_and_what_was_in_flight(tmp_path: Path) -> None:
+    process = child(tmp_path, 3600)
+    process.kill()
+    process.communicate(timeout=30)
+    names, pending = recorded(tmp_path)
+    assert names == ["first"] and pending == ["second"]

@@ -1,0 +1,72 @@
+"""Errors: the table of kinds, and that each error of the engine arrives with its facts."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import stackwright as sw
+from stackwright import _stackwright as native
+from stackwright import errors
+
+from conftest import MakeEngine
+
+
+def test_there_is_one_class_for_each_kind_of_the_engine() -> None:
+    classes = {cls.kind: cls for cls in errors.Error.__subclasses__()}
+    assert {(cls.code, kind) for kind, cls in classes.items()} == set(native.error_kinds())
+    for kind, cls in classes.items():
+        camel = "".join(part.capitalize() for part in kind.split("_"))
+        assert cls.__name__ == f"{camel}Error"
+        assert getattr(sw, cls.__name__) is cls, "it is exported"
+
+
+def test_the_facts_of_an_error_become_attributes() -> None:
+    error = errors._from_parts("conflict", "it is locked", "urn:x", "aws", "create", ["wait"], "the cause")
+    assert isinstance(error, sw.ConflictError)
+    assert (error.message, error.urn, error.provider, error.phase) == ("it is locked", "urn:x", "aws", "create")
+    assert error.hints == ("wait",)
+    assert str(error) == "it is locked\nhint: wait"
+    assert str(error.__cause__) == "the cause"
+
+
+def test_an_unknown_kind_is_a_bug_and_not_a_crash() -> None:
+    assert isinstance(errors._from_parts("later", "x", None, None, None, [], None), sw.InternalError)
+
+
+@pytest.mark.parametrize("name", ["no-slash", "a/b/c/d", "", "bad name/dev"])
+def test_a_bad_stack_name_is_the_callers_mistake(make_engine: MakeEngine, name: str) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            with pytest.raises(sw.InvalidInputError):
+                await engine.stack(name)
+
+    asyncio.run(run())
+
+
+def test_a_stack_that_does_not_exist_is_not_found(make_engine: MakeEngine) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            with pytest.raises(sw.NotFoundError, match="no stack named 'shop/dev' found"):
+                await engine.stack("shop/dev", create=False)
+
+    asyncio.run(run())
+
+
+def test_a_store_with_an_unknown_scheme_comes_with_a_hint() -> None:
+    with pytest.raises(sw.InvalidInputError) as caught:
+        sw.Engine(store="ftp://somewhere")
+    assert caught.value.hints
+
+
+def test_an_unknown_option_is_named_as_the_caller_wrote_it(make_engine: MakeEngine) -> None:
+    async def program(ctx: sw.Context) -> None:
+        pass
+
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(TypeError, match="paralell"):
+                stack.preview(paralell=3)
+
+    asyncio.run(run())

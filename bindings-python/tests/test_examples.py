@@ -1,0 +1,45 @@
+"""Examples: each runs to its end on real files and says what it should."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "python"
+
+
+def run(name: str, folder: Path, *arguments: str) -> str:
+    result = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("name", ["native.py", "native_sync.py"])
+def test_the_native_examples_create_and_destroy_their_files(name: str, tmp_path: Path) -> None:
+    output = run(name, tmp_path, str(tmp_path))
+    assert "to create" in output and "to delete" in output
+    assert not [path for path in (tmp_path / "files").rglob("*") if path.is_file()]
+
+
+def test_the_sdk_example_creates_and_destroys_its_files(tmp_path: Path) -> None:
+    pytest.importorskip("pulumi")
+    output = run("sdk.py", tmp_path, str(tmp_path))
+    assert "'letters': 64" in output and "4 unchanged" in output
+    assert output.rstrip().endswith("files: []")
+
+
+def test_the_quickstart_keeps_its_state_and_does_nothing_the_second_time(tmp_path: Path) -> None:
+    assert "3 to create" in run("quickstart.py", tmp_path)
+    assert (tmp_path / "state" / "site" / "page.html").read_text() == "<h1>Hello</h1>\n"
+    assert "3 unchanged" in run("quickstart.py", tmp_path)
+
+
+def test_a_hundred_stacks_at_once_keep_to_themselves(tmp_path: Path) -> None:
+    output = run("many_stacks.py", tmp_path, str(tmp_path))
+    assert "100 stacks with 1100 resources" in output and "1000 files were written" in output
+    assert "100 stacks destroyed; 0 files are left" in output

@@ -1,0 +1,279 @@
+"""Providers written in Python: concurrency, async methods, failures, resolvers."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+import stackwright as sw
+
+from conftest import MakeEngine, Memory
+
+THING = "mem:index:Thing"
+
+
+def program_of(count: int) -> sw.Program:
+    async def program(ctx: sw.Context) -> None:
+        for number in range(count):
+            ctx.resource(THING, f"r{number}", {"n": number})
+
+    return program
+
+
+async def up(engine: sw.Engine, program: sw.Program, **options: Any) -> sw.Result:
+    stack = await engine.stack("shop/dev", program)
+    return await stack.up(**options)
+
+
+def test_blocking_methods_run_at_the_same_time(make_engine: MakeEngine) -> None:
+    # Nobody passes before all have come: with fewer threads than calls this would never end.
+    barrier = threading.Barrier(40, timeout=20)
+
+    class Slow(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            barrier.wait()
+            return super().create(request)
+
+    async def run() -> None:
+        async with make_engine(mem=Slow()) as engine:
+            assert (await up(engine, program_of(40), parallel=1000)).changes["create"] == 41
+
+    asyncio.run(run())
+
+
+def test_computing_methods_do_not_keep_each_other_from_ending(make_engine: MakeEngine) -> None:
+    class Busy(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            sum(range(200_000))
+            return super().create(request)
+
+    async def run() -> None:
+        memory = Busy()
+        async with make_engine(mem=memory) as engine:
+            await up(engine, program_of(100), parallel=1000)
+            assert len(memory.things) == 100
+
+    asyncio.run(run())
+
+
+def test_async_methods_share_one_loop_that_is_not_the_callers(make_engine: MakeEngine) -> None:
+    loops: set[int] = set()
+    together = 0
+    most = 0
+
+    class Async(sw.Provider):
+        async def check(self, request: sw.CheckRequest) -> sw.CheckResult:
+            await asyncio.sleep(0)
+            return sw.CheckResult({**request.inputs, "checked": True})
+
+        async def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            nonlocal together, most
+            loops.add(id(asyncio.get_running_loop()))
+            together += 1
+            most = max(most, together)
+            while most < 20:
+                await asyncio.sleep(0.001)
+            together -= 1
+            return sw.CreateResult(request.name, request.inputs)
+
+        async def delete(self, request: sw.DeleteRequest) -> None:
+            pass
+
+    async def run() -> None:
+        async with make_engine(mem=Async()) as engine:
+            stack = await engine.stack("shop/dev", program_of(20))
+            await stack.up(parallel=1000)
+            assert most == 20 and len(loops) == 1 and id(asyncio.get_running_loop()) not in loops
+            await stack.destroy()
+
+    asyncio.run(run())
+
+
+def test_check_failures_name_the_property(make_engine: MakeEngine) -> None:
+    class Strict(Memory):
+        def check(self, request: sw.CheckRequest) -> sw.CheckResult:
+            return sw.CheckResult(request.inputs, [sw.CheckFailure("is too small", "n")])
+
+    async def run() -> None:
+        async with make_engine(mem=Strict()) as engine:
+            with pytest.raises(sw.Error) as caught:
+                await up(engine, program_of(1))
+            assert caught.value.result is not None
+            assert any("is too small" in found.message for found in caught.value.result.diagnostics)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("status", list(sw.Status))
+def test_the_providers_own_words_arrive_unchanged_with_every_status(make_engine: MakeEngine, status: sw.Status) -> None:
+    class Broken(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            raise sw.ProviderError("Ärger: 100% {unformatted} %s", status=status)
+
+    async def run() -> None:
+        async with make_engine(mem=Broken()) as engine:
+            with pytest.raises(sw.Error) as caught:
+                await up(engine, program_of(1))
+            assert caught.value.result is not None
+            assert any("Ärger: 100% {unformatted} %s" in told.message for told in caught.value.result.diagnostics)
+
+    asyncio.run(run())
+
+
+def test_any_other_exception_fails_the_call_with_its_type(make_engine: MakeEngine) -> None:
+    class Broken(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            raise KeyError("missing")
+
+    async def run() -> None:
+        async with make_engine(mem=Broken()) as engine:
+            with pytest.raises(sw.Error) as caught:
+                await up(engine, program_of(1))
+            assert caught.value.result is not None
+            assert any("KeyError: 'missing'" in told.message for told in caught.value.result.diagnostics)
+
+    asyncio.run(run())
+
+
+def test_nonsense_that_a_method_returns_fails_the_call(make_engine: MakeEngine) -> None:
+    class Nonsense(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            return 42  # type: ignore[return-value]
+
+    async def run() -> None:
+        async with make_engine(mem=Nonsense()) as engine:
+            with pytest.raises(sw.Error):
+                await up(engine, program_of(1))
+
+    asyncio.run(run())
+
+
+def test_what_exists_in_spite_of_a_failed_initialization_is_recorded(make_engine: MakeEngine) -> None:
+    class Fragile(Memory):
+        broken = True
+
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            result = super().create(request)
+            if self.broken:
+                raise sw.InitFailure(result.id, result.outputs, ["it did not become ready"])
+            return result
+
+    fragile = Fragile()
+
+    async def run() -> None:
+        async with make_engine(mem=fragile) as engine:
+            stack = await engine.stack("shop/dev", program_of(1))
+            with pytest.raises(sw.Error):
+                await stack.up()
+            exported = (await stack.export_deployment())["deployment"]["resources"]
+            [thing] = [resource for resource in exported if resource["type"] == THING]
+            assert thing["id"] == "r0-1" and thing["initErrors"] == ["it did not become ready"]
+            fragile.broken = False
+            await stack.up()
+            exported = (await stack.export_deployment())["deployment"]["resources"]
+            assert not any(resource.get("initErrors") for resource in exported)
+
+    asyncio.run(run())
+
+
+def test_a_diff_decides_between_nothing_an_update_and_a_replacement(make_engine: MakeEngine) -> None:
+    class Careful(Memory):
+        answer: sw.DiffResult | bool | None = None
+
+        def diff(self, request: sw.DiffRequest) -> sw.DiffResult | bool | None:
+            return self.answer
+
+    careful = Careful()
+    value = 0
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "a", {"x": value})
+
+    async def run() -> None:
+        nonlocal value
+        async with make_engine(mem=careful) as engine:
+            stack = await engine.stack("shop/dev", program)
+            await stack.up()
+            value += 1
+            careful.answer = False
+            assert "update" not in (await stack.preview()).changes
+            careful.answer = None
+            assert (await stack.preview()).changes["update"] == 1
+            careful.answer = sw.DiffResult(True, replaces=["x"], detailed={"x": "update-replace"})
+            result = await stack.up()
+            assert careful.count("create") == 2 and careful.count("delete") == 1 and result.has_changes
+
+    asyncio.run(run())
+
+
+def test_a_preview_calls_create_only_where_the_provider_supports_it(make_engine: MakeEngine) -> None:
+    previews: list[bool] = []
+
+    class Previewing(Memory):
+        supports_preview = True
+
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            previews.append(request.preview)
+            return sw.CreateResult("" if request.preview else "id", {"soon": sw.UNKNOWN if request.preview else 1})
+
+    async def run() -> None:
+        async with make_engine(mem=Previewing()) as engine:
+            stack = await engine.stack("shop/dev", program_of(1))
+            await stack.preview()
+            await stack.up()
+            assert previews == [True, False]
+
+    asyncio.run(run())
+
+
+def test_a_provider_that_accepts_secrets_sees_them_marked(make_engine: MakeEngine) -> None:
+    class Knowing(Memory):
+        accept_secrets = True
+
+    knowing = Knowing()
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "a", {"password": sw.secret("x")})
+
+    async def run() -> None:
+        async with make_engine(mem=knowing) as engine:
+            await up(engine, program)
+            assert knowing.things["a-1"]["password"] == sw.Secret("x")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_resolver_decides_for_each_provider_instance(make_engine: MakeEngine, tmp_path: object, is_async: bool) -> None:
+    memory = Memory()
+    asked: list[tuple[str, str]] = []
+
+    def decide(request: sw.ResolutionRequest) -> object:
+        asked.append((request.kind, request.name))
+        if request.name == "mem":
+            return memory
+        raise LookupError(f"nobody here provides {request.name}")
+
+    async def decide_async(request: sw.ResolutionRequest) -> object:
+        return decide(request)
+
+    async def bad(ctx: sw.Context) -> None:
+        ctx.resource("other:index:Thing", "a", {})
+
+    async def run() -> None:
+        resolver = decide_async if is_async else decide
+        async with sw.Engine(store=f"file://{tmp_path}/state", passphrase="x", resolver=resolver) as engine:
+            stack = await engine.stack("shop/dev", program_of(2))
+            await stack.up()
+            assert ("resource", "mem") in asked and len(memory.things) == 2
+            with pytest.raises(sw.Error, match="nobody here provides other"):
+                await stack.preview(program=bad)
+
+    asyncio.run(run())
+
+
+def test_an_object_without_create_is_no_provider() -> None:
+    with pytest.raises(sw.InvalidInputError, match="no create"):
+        sw.Engine(store="memory://", providers={"x": object()})
