@@ -1,0 +1,5 @@
+//! Tells the linker how a Node module is linked.
+
+fn main() {
+    napi_build::setup();
+}

@@ -1,0 +1,252 @@
+/** The JavaScript end of the road to the engine: takes waiting messages in one call, and hands each to whom it is for. */
+import { fromFacts, fromNative, guarded } from "./errors";
+import { native, type Native } from "./native";
+import { type Callee, describeError, methodBits, methodName, type Resolver } from "./provider";
+import { revive } from "./values";
+
+/** What the engine tells a program at its start. */
+export interface RunInfo {
+    readonly project: string;
+    readonly stack: string;
+    readonly organization: string;
+    /** The directory that relative paths of the program start from; absent when there is none. */
+    readonly rootDirectory?: string;
+    /** Configuration by `namespace:name`, in the clear. */
+    readonly config: { readonly [name: string]: string };
+    /** The names of the secret ones. */
+    readonly configSecretKeys: readonly string[];
+    /** True for previews. */
+    readonly dryRun: boolean;
+    /** How many steps may run at the same time. */
+    readonly parallel: number;
+}
+
+/** A protocol error: a number and a text. */
+export class WireError extends Error {
+    constructor(
+        readonly code: number,
+        readonly details: string,
+    ) {
+        super(details);
+        this.name = "WireError";
+    }
+}
+
+/** Takes an answer: an error, or a value. */
+export type Callback = (error: Error | undefined, value: unknown) => void;
+
+/** Starts a program; `run` is its number on the road. */
+export type ProgramStart = (run: number, info: RunInfo) => void;
+
+/** The places of one message in the list that the native side gives. */
+const STRIDE = 4;
+const enum Tag {
+    Answered,
+    Failed,
+    Status,
+    ProviderCall,
+    ProviderGivenUp,
+    Program,
+    ProgramStop,
+    ProgramDropped,
+}
+
+/** A provider's object as the native side takes it. */
+export interface ProviderEntry {
+    package: string;
+    number: number;
+    methods: number;
+    secrets: boolean;
+    outputs: boolean;
+    preview: boolean;
+}
+
+/** One engine's road. */
+export class Bridge {
+    readonly native: Native.Bridge;
+    readonly #calls = new Map<number, Callback>();
+    readonly #providers: Callee[] = [];
+    readonly #providerCalls = new Map<number, AbortController>();
+    readonly #programs = new Map<number, ProgramStart>();
+    readonly #stops = new Map<number, () => void>();
+    /** Answers that wait to go back together: number, succeeded, value. */
+    #answers: unknown[] = [];
+    #dispatching = false;
+    #flushing = false;
+    #nextCall = 0;
+    #nextProgram = 0;
+
+    constructor() {
+        this.native = new native.Bridge(() => this.#drain(), revive as never);
+    }
+
+    /** Makes a provider's object callable. */
+    addProvider(name: string, provider: Callee): ProviderEntry {
+        const number = this.#providers.push(provider) - 1;
+        return {
+            package: name,
+            number,
+            methods: methodBits(provider),
+            secrets: provider.capabilities?.secrets ?? false,
+            outputs: provider.capabilities?.outputs ?? false,
+            preview: provider.capabilities?.preview ?? false,
+        };
+    }
+
+    /** Makes a resolver callable, as an object with one method. */
+    addResolver(resolver: Resolver): ProviderEntry {
+        const made = new WeakMap<object, ProviderEntry>();
+        return this.addProvider("", {
+            resolve: async (request) => {
+                const found = await resolver(request);
+                if (typeof found === "string") {
+                    return { address: found };
+                }
+                if (typeof found !== "object" || found === null) {
+                    return undefined;
+                }
+                const entry = made.get(found) ?? this.addProvider(request.name, found);
+                made.set(found, entry);
+                return entry;
+            },
+        });
+    }
+
+    /** Makes a program startable and returns its number. */
+    addProgram(start: ProgramStart): number {
+        const number = this.#nextProgram++;
+        this.#programs.set(number, start);
+        return number;
+    }
+
+    /** Calls `stop` when the operation of a run fails or is cancelled. */
+    onStop(run: number, stop: () => void): void {
+        this.#stops.set(run, stop);
+    }
+
+    /** Ends a run; the error is what people are told. */
+    finishRun(run: number, ending?: { message: string; told: boolean }): void {
+        this.#stops.delete(run);
+        guarded(() => this.native.finishRun(run, ending?.message, ending?.told));
+    }
+
+    /** Makes a call whose answer comes later; `send` gets the number that it will come under. */
+    call(send: (call: number) => void, callback: Callback): void {
+        const call = this.#nextCall;
+        this.#nextCall = (call + 1) >>> 0;
+        this.#calls.set(call, callback);
+        try {
+            send(call);
+        } catch (error) {
+            this.#calls.delete(call);
+            throw fromNative(error);
+        }
+    }
+
+    /** The same with a promise. */
+    request<T>(send: (call: number) => void): Promise<T> {
+        return new Promise<T>((resolve, reject) => {
+            this.call(send, (error, value) => (error === undefined ? resolve(value as T) : reject(error)));
+        });
+    }
+
+    /** Takes all waiting messages. Called by the engine; must not throw, so each message is handled on its own. */
+    #drain(): void {
+        const messages = this.native.drain();
+        this.#dispatching = true;
+        for (let at = 0; at < messages.length; at += STRIDE) {
+            try {
+                this.#take(messages[at] as Tag, messages[at + 1] as number, messages[at + 2], messages[at + 3]);
+            } catch (error) {
+                // A listener's own fault: it belongs to whoever watches the process, not to the other messages.
+                queueMicrotask(() => {
+                    throw error;
+                });
+            }
+        }
+        this.#dispatching = false;
+        this.#flush();
+    }
+
+    #take(tag: Tag, number: number, a: unknown, b: unknown): void {
+        switch (tag) {
+            case Tag.Answered:
+                return this.#settle(number, undefined, a);
+            case Tag.Failed:
+                return this.#settle(number, fromFacts(a as string), undefined);
+            case Tag.Status:
+                return this.#settle(number, new WireError(a as number, b as string), undefined);
+            case Tag.ProviderCall:
+                return this.#provide(number, a as number, b);
+            case Tag.ProviderGivenUp:
+                this.#providerCalls.get(number)?.abort();
+                this.#providerCalls.delete(number);
+                return;
+            case Tag.Program:
+                return this.#start(number, a as number, b as RunInfo);
+            case Tag.ProgramStop:
+                this.#stops.get(number)?.();
+                return;
+            case Tag.ProgramDropped:
+                this.#programs.delete(number);
+        }
+    }
+
+    #settle(number: number, error: Error | undefined, value: unknown): void {
+        const callback = this.#calls.get(number);
+        this.#calls.delete(number);
+        callback?.(error, value);
+    }
+
+    #start(run: number, program: number, info: RunInfo): void {
+        const start = this.#programs.get(program);
+        if (start === undefined) {
+            this.finishRun(run, { message: "the program is not there any more", told: false });
+            return;
+        }
+        start(run, info);
+    }
+
+    #provide(call: number, target: number, request: unknown): void {
+        const provider = this.#providers[target >>> 5];
+        const name = methodName(target & 31);
+        const method = provider !== undefined && name !== undefined ? provider[name] : undefined;
+        let result: unknown;
+        try {
+            // The native side asks for methods only that the object had when it was given.
+            const callable = method as (request: unknown, signal: AbortSignal) => unknown;
+            const controller = new AbortController();
+            this.#providerCalls.set(call, controller);
+            result = callable.call(provider, request, controller.signal);
+        } catch (error) {
+            this.#answer(call, false, describeError(error));
+            return;
+        }
+        if (typeof (result as PromiseLike<unknown> | undefined)?.then === "function") {
+            (result as PromiseLike<unknown>).then(
+                (value) => this.#answer(call, true, value),
+                (error: unknown) => this.#answer(call, false, describeError(error)),
+            );
+        } else {
+            this.#answer(call, true, result);
+        }
+    }
+
+    #answer(call: number, succeeded: boolean, value: unknown): void {
+        this.#providerCalls.delete(call);
+        this.#answers.push(call, succeeded, value);
+        if (!this.#dispatching && !this.#flushing) {
+            this.#flushing = true;
+            queueMicrotask(() => this.#flush());
+        }
+    }
+
+    #flush(): void {
+        this.#flushing = false;
+        if (this.#answers.length !== 0) {
+            const answers = this.#answers;
+            this.#answers = [];
+            this.native.answer(answers);
+        }
+    }
+}

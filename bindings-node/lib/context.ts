@@ -1,0 +1,372 @@
+/** What a program of our own API has in hand: it registers resources, reads, invokes, exports and speaks. */
+import { InvalidInputError, StackwrightError } from "./errors";
+import { toPlainJson } from "./json";
+import { isPlain, Output, resolve, type Input, type Inputs } from "./output";
+import { Component, Resource, type Registered } from "./resource";
+import { type Run, type Severity, stackOf } from "./run";
+import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
+
+/** One former name of a resource: a URN, or the parts that differ. */
+export type Alias =
+    | string
+    | { name?: string; type?: string; stack?: string; project?: string; parent?: string; noParent?: boolean };
+
+/** How a resource is to be treated. */
+export interface ResourceOptions {
+    /** The component that it belongs to, or its URN; the stack when absent. */
+    parent?: Resource | string;
+    /** Resources that must be there before it, beside those that its inputs come from. */
+    dependsOn?: Resource | readonly Resource[];
+    /** The provider resource that manages it; the package's default provider when absent. */
+    provider?: Resource;
+    /** Provider resources for what is below it, by package. */
+    providers?: { readonly [name: string]: Resource };
+    /** The version of the package. */
+    version?: string;
+    pluginDownloadURL?: string;
+    protect?: boolean;
+    deleteBeforeReplace?: boolean;
+    ignoreChanges?: readonly string[];
+    replaceOnChanges?: readonly string[];
+    additionalSecretOutputs?: readonly string[];
+    aliases?: readonly Alias[];
+    /** Paths of properties whose differences are not shown. */
+    hideDiffs?: readonly string[];
+    /** The id of an existing thing to adopt. */
+    importId?: string;
+    /** In seconds. */
+    customTimeouts?: { create?: number; update?: number; delete?: number; read?: number };
+    retainOnDelete?: boolean;
+    /** The resource whose deletion deletes this one too. */
+    deletedWith?: Resource;
+    /** Resources whose replacement replaces this one too. */
+    replaceWith?: readonly Resource[];
+    /** A value whose change replaces the resource. */
+    replacementTrigger?: Input;
+}
+
+/** How a function is to be called. */
+export interface InvokeOptions {
+    /** The resource whose provider is used when no other is named. */
+    parent?: Resource | string;
+    provider?: Resource;
+    version?: string;
+    pluginDownloadURL?: string;
+}
+
+/** A program of our own API. */
+export type Program = (context: ProgramContext) => unknown;
+
+/** What the protocol sends in place of a provider's id that is not known yet. */
+const UNKNOWN_ID = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+
+/** A program's view of the deployment that it is part of. */
+export class ProgramContext {
+    /** Speaks to people. */
+    readonly log: Readonly<Record<Severity, (message: string, resource?: Resource) => void>>;
+    /** Aborted when the operation fails or is cancelled. */
+    readonly signal: AbortSignal;
+    readonly #run: Run;
+    /** How many things the program has started that have not ended. */
+    #pending = 0;
+    #settled: (() => void) | undefined;
+    #failure: { error: unknown } | undefined;
+
+    /** @internal */
+    constructor(run: Run) {
+        this.#run = run;
+        const controller = new AbortController();
+        this.signal = controller.signal;
+        void run.over.then(() => controller.abort());
+        const speak = (severity: Severity) => (message: string, resource?: Resource) =>
+            this.#speak(severity, message, resource);
+        this.log = {
+            debug: speak("debug"),
+            info: speak("info"),
+            warning: speak("warning"),
+            error: speak("error"),
+        };
+    }
+
+    get project(): string {
+        return this.#run.info.project;
+    }
+
+    get stack(): string {
+        return this.#run.info.stack;
+    }
+
+    get organization(): string {
+        return this.#run.info.organization;
+    }
+
+    /** True for previews. */
+    get dryRun(): boolean {
+        return this.#run.info.dryRun;
+    }
+
+    /** Returns a configuration value: of this project, unless the name says `namespace:name`. Secret ones are wrapped. */
+    config(name: string): string | Secret<string> | undefined {
+        const key = name.includes(":") ? name : `${this.project}:${name}`;
+        const value = this.#run.info.config[key];
+        return value !== undefined && this.#run.info.configSecretKeys.includes(key) ? new Secret(value) : value;
+    }
+
+    /** Registers a resource, at once. */
+    resource(type: string, name: string, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
+        const answer = this.#register(type, name, true, inputs, options);
+        return this.#keep(new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun));
+    }
+
+    /** Registers a provider resource of a package, to be passed on as `provider`. */
+    provider(packageName: string, name: string, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
+        return this.resource(`pulumi:providers:${packageName}`, name, inputs, options);
+    }
+
+    /** Registers a component: a resource that no provider manages, and that groups others. */
+    component(type: string, name: string, inputs: Inputs = {}, options: ResourceOptions = {}): Component {
+        const answer = this.#register(type, name, false, inputs, options);
+        const register = (component: Component, outputs: object) => {
+            const registered = this.#outputs(component, outputs as Inputs);
+            this.#track(registered);
+            return registered;
+        };
+        return this.#keep(new Component(type, name, answer, componentOf(options.parent), this.dryRun, register));
+    }
+
+    /** Reads a resource that is not managed here. */
+    read(type: string, name: string, id: Input, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
+        const answer = (async () => {
+            const [settledId, sent, settings] = [await resolve(id), await resolve(inputs), await this.#settings(options)];
+            const plainId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
+            if (typeof plainId !== "string") {
+                throw new InvalidInputError(`the id of ${name} is not a text`);
+            }
+            const dependencies = await urnsOf([...settledId.sources, ...sent.sources]);
+            addTo(settings, "dependencies", dependencies);
+            const document = JSON.stringify({ ...settings, type, name, id: plainId });
+            return this.#run.request<Registered>((call) =>
+                this.#native.read(this.#run.number, call, document, sent.value),
+            );
+        })();
+        return this.#keep(new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun));
+    }
+
+    /** Calls a function of a package. With unknown arguments it is not called, and the result is unknown. */
+    invoke(token: string, inputs: Inputs = {}, options: InvokeOptions = {}): Output<PropertyMap> {
+        const traced = (async () => {
+            const sent = await resolve(inputs);
+            if (containsUnknown(sent.value)) {
+                return { value: new Unknown(), sources: sent.sources };
+            }
+            const document = JSON.stringify({ ...(await this.#settings(options)), token });
+            const value = await this.#run.request<PropertyMap>((call) =>
+                this.#native.invoke(this.#run.number, call, document, sent.value),
+            );
+            return { value, sources: sent.sources };
+        })();
+        // Whoever uses the result hears of a failure, as with any output.
+        this.#await(traced, () => undefined);
+        return new Output<PropertyMap>(traced);
+    }
+
+    /** Sets an output of the stack. */
+    export(name: string, value: Input): void {
+        if (isPlain(value)) {
+            this.#export(name, value as PropertyValue);
+        } else {
+            this.#track(resolve(value).then((traced) => this.#export(name, traced.value)));
+        }
+    }
+
+    /** Wraps a value, or what comes of an output, as secret. */
+    secret<T>(value: Output<T>): Output<Secret>;
+    secret<T extends PropertyValue>(value: T): Secret<T>;
+    secret(value: Input): Output<Secret> | Secret {
+        if (value instanceof Output) {
+            const traced = value.traced.then(({ value, sources }) => ({ value: secret(value), sources }));
+            return new Output<Secret>(traced);
+        }
+        return secret(value as PropertyValue);
+    }
+
+    /** @internal Waits for everything that the program has started; throws the first failure that nobody observed. */
+    async settle(): Promise<void> {
+        while (this.#pending !== 0) {
+            await new Promise<void>((resolve) => (this.#settled = resolve));
+        }
+        if (this.#failure !== undefined) {
+            throw this.#failure.error;
+        }
+    }
+
+    get #native() {
+        return this.#run.bridge.native;
+    }
+
+    #speak(severity: Severity, message: string, resource: Resource | undefined): void {
+        if (resource === undefined || resource.registered !== undefined) {
+            this.#run.log(severity, message, resource?.registered?.urn);
+            return;
+        }
+        // A resource without an answer has no URN to speak about: the message comes all the same.
+        const speak = (urn?: string) => this.#run.log(severity, message, urn);
+        this.#track(resource.then(({ urn }) => speak(urn), () => speak()));
+    }
+
+    #export(name: string, value: PropertyValue): void {
+        this.#native.export(this.#run.number, name, value);
+    }
+
+    /** Keeps the program's end waiting, and a failure for it. */
+    #track(promise: Promise<unknown>): void {
+        this.#await(promise, (error) => this.#fail(error));
+    }
+
+    #keep<T extends Resource>(resource: T): T {
+        this.#await(resource.answer, (error) => {
+            if (!resource.observed) {
+                this.#fail(error);
+            }
+        });
+        return resource;
+    }
+
+    #await(promise: Promise<unknown>, failed: (error: unknown) => void): void {
+        this.#pending++;
+        promise.then(
+            () => this.#landed(),
+            (error: unknown) => {
+                failed(error);
+                this.#landed();
+            },
+        );
+    }
+
+    #landed(): void {
+        if (--this.#pending === 0) {
+            this.#settled?.();
+        }
+    }
+
+    #fail(error: unknown): void {
+        this.#failure ??= { error };
+    }
+
+    #register(
+        type: string,
+        name: string,
+        custom: boolean,
+        inputs: Inputs,
+        options: ResourceOptions,
+    ): Promise<Registered> {
+        const { number } = this.#run;
+        // The usual case goes out in this very turn: nothing to await, nothing to say beside the inputs.
+        if (isPlain(inputs) && isEmpty(options)) {
+            return this.#run.request((call) =>
+                this.#native.register(number, call, type, name, custom, inputs, undefined),
+            );
+        }
+        return (async () => {
+            const settings = await this.#settings(options);
+            const names = Object.keys(inputs);
+            const sent: PropertyMap = {};
+            const byProperty: { [name: string]: string[] } = {};
+            const all = new Set<string>();
+            await Promise.all(
+                names.map(async (property) => {
+                    const traced = await resolve(inputs[property]);
+                    sent[property] = traced.value;
+                    byProperty[property] = await urnsOf([...traced.sources]);
+                    for (const urn of byProperty[property]) {
+                        all.add(urn);
+                    }
+                }),
+            );
+            addTo(settings, "dependencies", [...all]);
+            if (all.size !== 0) {
+                settings["propertyDependencies"] = byProperty;
+            }
+            const document = JSON.stringify({ ...settings, type, name, custom });
+            return this.#run.request<Registered>((call) =>
+                this.#native.register(number, call, type, name, custom, sent, document),
+            );
+        })();
+    }
+
+    async #outputs(component: Component, outputs: Inputs): Promise<void> {
+        const [{ urn }, sent] = [await component, await resolve(outputs)];
+        await this.#run.request((call) =>
+            this.#native.registerOutputs(this.#run.number, call, urn, sent.value),
+        );
+    }
+
+    /** Makes the registration's settings of options: resources become URNs and references. */
+    async #settings(options: ResourceOptions): Promise<{ [name: string]: unknown }> {
+        const { parent, dependsOn, provider, providers, deletedWith, replaceWith, replacementTrigger, ...rest } = options;
+        const settings: { [name: string]: unknown } = { ...rest };
+        if (parent !== undefined) {
+            settings["parent"] = typeof parent === "string" ? parent : (await parent).urn;
+        }
+        if (dependsOn !== undefined) {
+            settings["dependencies"] = await urnsOf(dependsOn instanceof Resource ? [dependsOn] : dependsOn);
+        }
+        if (provider !== undefined) {
+            settings["provider"] = await providerReference(provider);
+        }
+        if (providers !== undefined) {
+            const entries = Object.entries(providers).map(
+                async ([name, resource]) => [name, await providerReference(resource)] as const,
+            );
+            settings["providers"] = Object.fromEntries(await Promise.all(entries));
+        }
+        if (deletedWith !== undefined) {
+            settings["deletedWith"] = (await deletedWith).urn;
+        }
+        if (replaceWith !== undefined) {
+            settings["replaceWith"] = await Promise.all(replaceWith.map(async (resource) => (await resource).urn));
+        }
+        if (replacementTrigger !== undefined) {
+            const { value } = await resolve(replacementTrigger);
+            settings["replacementTrigger"] = toPlainJson(value);
+        }
+        return settings;
+    }
+}
+
+function componentOf(parent: Resource | string | undefined): Resource | undefined {
+    return typeof parent === "string" ? undefined : parent;
+}
+
+function isEmpty(options: object): boolean {
+    for (const _ in options) {
+        return false;
+    }
+    return true;
+}
+
+function addTo(settings: { [name: string]: unknown }, name: string, urns: string[]): void {
+    settings[name] = [...new Set([...((settings[name] as string[] | undefined) ?? []), ...urns])];
+}
+
+async function urnsOf(resources: readonly Resource[]): Promise<string[]> {
+    const urns = new Set<string>();
+    await Promise.all(resources.map((resource) => resource.collect(urns)));
+    return [...urns];
+}
+
+async function providerReference(provider: Resource): Promise<string> {
+    const { urn, id } = await provider;
+    return `${urn}::${id ?? UNKNOWN_ID}`;
+}
+
+/**
+ * Makes the text that people see of an error of a program of our own API.
+ * @internal
+ */
+export function describeProgramError(error: unknown): string {
+    if (error instanceof StackwrightError) {
+        return error.message;
+    }
+    return stackOf(error);
+}

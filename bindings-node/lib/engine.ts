@@ -1,0 +1,136 @@
+/** The engine: where states live, what encrypts them, and who provides what. */
+import { Bridge } from "./bridge";
+import { guarded, awaited, InvalidInputError, NotFoundError } from "./errors";
+import { native, type Native } from "./native";
+import type { Provider, Resolver } from "./provider";
+import { addProgram, type AnyProgram } from "./program";
+import { findDirectory } from "./sdk/find";
+import { Stack } from "./stack";
+import type { Secret } from "./values";
+
+/** Where plugins are looked for. Nothing is read from the environment. */
+export interface PluginOptions {
+    /** Folders that hold plugins' executables; searched first, in this order. */
+    paths?: readonly string[];
+    /** A list of folders in the form of the variable `PATH`, searched next. */
+    path?: string;
+    /** A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last. */
+    cache?: string;
+    /** How to start plugins that are part of a language's SDK, by name. `pulumi-nodejs` is known. */
+    commands?: { readonly [name: string]: readonly string[] };
+}
+
+export interface EngineOptions {
+    /** Where states live: `file:///absolute/folder`, `file://./relative/folder` or `memory://`. */
+    store: string;
+    /** What secrets are encrypted with; empty when absent. */
+    passphrase?: string;
+    /** Where relative folders of the store stand; the working directory when the engine is made. */
+    baseDirectory?: string;
+    /** Providers in this process, by package. */
+    providers?: { readonly [name: string]: Provider };
+    plugins?: PluginOptions;
+    /** Decides what serves a package; asked before the engine looks itself. */
+    resolver?: Resolver;
+    /** The copy of `@pulumi/pulumi` whose dynamic providers are started: a path in it or beside it. */
+    sdk?: string | URL;
+}
+
+/** A configuration value: `Secret` for secret ones, lists and objects for structured ones. */
+export type ConfigValue =
+    | string
+    | number
+    | boolean
+    | Secret
+    | readonly ConfigValue[]
+    | { readonly [name: string]: ConfigValue };
+
+export interface StackOptions {
+    /** Says what the stack is to be: a function of our own API, or `sdkProgram(…)`. Needed for previews and updates. */
+    program?: AnyProgram;
+    /** Configuration; a name without namespace is the project's. */
+    config?: { readonly [name: string]: ConfigValue };
+    /** The folder of the project, from which assets and source positions are told. */
+    rootDirectory?: string;
+    /** Whether the stack is created when it does not exist; true when absent. */
+    create?: boolean;
+}
+
+/** An engine. Several with different settings live in one process; an idle one does not keep Node alive. */
+export class Engine {
+    readonly #bridge: Bridge;
+    readonly #native: Native.Engine;
+
+    constructor(options: EngineOptions) {
+        if (typeof options?.store !== "string") {
+            throw new InvalidInputError("an engine needs a store, file://./state for instance");
+        }
+        const bridge = new Bridge();
+        const { plugins = {} } = options;
+        const commands = { ...dynamicProviders(options.sdk), ...plugins.commands };
+        this.#bridge = bridge;
+        this.#native = guarded(
+            () =>
+                new native.Engine(bridge.native, {
+                    store: options.store,
+                    baseDirectory: options.baseDirectory ?? process.cwd(),
+                    passphrase: options.passphrase ?? "",
+                    providers: Object.entries(options.providers ?? {}).map(([name, provider]) =>
+                        bridge.addProvider(name, provider),
+                    ),
+                    pluginPaths: [...(plugins.paths ?? [])],
+                    pluginCommands: Object.entries(commands).map(([name, command]) => ({
+                        name,
+                        command: [...command],
+                    })),
+                    ...(options.resolver === undefined ? {} : { resolver: bridge.addResolver(options.resolver) }),
+                    ...(plugins.path === undefined ? {} : { pluginPath: plugins.path }),
+                    ...(plugins.cache === undefined ? {} : { pluginCache: plugins.cache }),
+                }),
+        );
+    }
+
+    /** Opens a stack, named `project/stack`. */
+    async stack(name: string, options: StackOptions = {}): Promise<Stack> {
+        const project = name.split("/").at(-2) ?? "";
+        const config = guarded(() => this.#native.config(project, options.config ?? {}));
+        const program = options.program === undefined ? undefined : addProgram(this.#bridge, options.program);
+        const stack = await awaited(() =>
+            this.#native.stack(name, config, {
+                own: program?.own ?? true,
+                create: options.create ?? true,
+                ...(program === undefined ? {} : { program: program.number }),
+                ...(options.rootDirectory === undefined ? {} : { rootDirectory: options.rootDirectory }),
+            }),
+        );
+        return new Stack(stack, this.#bridge);
+    }
+
+    /** Lists the stacks of a project, or of all, as `project/stack`. */
+    stacks(project?: string): Promise<string[]> {
+        return awaited(() => this.#native.stacks(project));
+    }
+
+    /** Ends the plugin processes that are kept warm. The engine can go on being used. */
+    close(): Promise<void> {
+        return awaited(() => this.#native.close());
+    }
+
+    [Symbol.asyncDispose](): Promise<void> {
+        return this.close();
+    }
+}
+
+/** Returns how dynamic providers are started, when a copy of the SDK is found. */
+function dynamicProviders(sdk: string | URL | undefined): { [name: string]: readonly string[] } {
+    try {
+        const directory = findDirectory(sdk);
+        return { "pulumi-nodejs": [process.execPath, `${directory}/cmd/dynamic-provider/index.js`] };
+    } catch (error) {
+        // Without an SDK there are no dynamic providers, unless somebody asked for a certain one.
+        if (sdk === undefined && error instanceof NotFoundError) {
+            return {};
+        }
+        throw error;
+    }
+}

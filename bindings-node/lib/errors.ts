@@ -1,0 +1,173 @@
+/** Errors: one base class and one class for each kind, told apart by `code` or by `instanceof`. */
+import type { Result } from "./operation";
+
+/** The facts of an error, as the native module gives them. */
+interface Facts {
+    code: string;
+    message: string;
+    urn?: string | null;
+    provider?: string | null;
+    phase?: string | null;
+    hints?: string[];
+    reason?: string | null;
+}
+
+/** An error of the engine. `code` says what a program can do about it; the message is for people. */
+export class StackwrightError extends Error {
+    /** The stable name of the kind, `conflict` for instance. */
+    readonly code: string = "internal";
+    /** The resource that the error is about. */
+    declare readonly urn: string | undefined;
+    /** The provider that the error came from. */
+    declare readonly provider: string | undefined;
+    /** The phase that failed: `check`, `create`, `load`… */
+    declare readonly phase: string | undefined;
+    /** Advice for people. */
+    declare readonly hints: readonly string[];
+    /** What caused the error, in words. */
+    declare readonly reason: string | undefined;
+    /** What the operation came to, when it is an operation's error. */
+    declare result: Result | undefined;
+    /** Where in the program it happened: the stack of a program's own error. Not part of the message on purpose. */
+    declare readonly programStack: string | undefined;
+
+    constructor(message: string, facts: Partial<Facts> = {}) {
+        super(message);
+        this.name = new.target.name;
+        const { urn, provider, phase, hints = [], reason } = facts;
+        for (const [name, value] of Object.entries({ urn, provider, phase, reason })) {
+            // A printed error shows only what is known.
+            Object.defineProperty(this, name, { value: value ?? undefined, enumerable: value != null });
+        }
+        Object.defineProperty(this, "hints", { value: hints, enumerable: hints.length !== 0 });
+        Object.defineProperty(this, "result", { writable: true, value: undefined });
+        Object.defineProperty(this, "programStack", { writable: true, value: undefined });
+    }
+}
+
+/** The caller passed something wrong. Nothing was changed. */
+export class InvalidInputError extends StackwrightError {
+    override readonly code = "invalid_input";
+}
+/** The stack, resource or file does not exist. */
+export class NotFoundError extends StackwrightError {
+    override readonly code = "not_found";
+}
+/** Somebody else holds the stack's lock, or changed its state meanwhile. Try again later. */
+export class ConflictError extends StackwrightError {
+    override readonly code = "conflict";
+}
+/** A provider refused or failed a call; the message is the provider's own. */
+export class ProviderFailedError extends StackwrightError {
+    override readonly code = "provider";
+}
+/** A plugin process could not be found, started or spoken to. */
+export class PluginError extends StackwrightError {
+    override readonly code = "plugin";
+}
+/** The recorded state is corrupt, of an unknown version, or would become invalid. */
+export class StateError extends StackwrightError {
+    override readonly code = "state";
+}
+/** A secret could not be encrypted or decrypted, for instance because the passphrase is wrong. */
+export class SecretsError extends StackwrightError {
+    override readonly code = "secrets";
+}
+/** The operation was cancelled; what had run is recorded. */
+export class CancelledError extends StackwrightError {
+    override readonly code = "cancelled";
+}
+/** A store or service did not answer; the same call may succeed later. */
+export class UnavailableError extends StackwrightError {
+    override readonly code = "unavailable";
+}
+/** The program raised an error of its own. */
+export class ProgramError extends StackwrightError {
+    override readonly code = "program";
+}
+/** The deployment failed; its diagnostics and events say where. What succeeded is recorded. */
+export class FailedError extends StackwrightError {
+    override readonly code = "failed";
+}
+/** A bug in the engine. */
+export class InternalError extends StackwrightError {
+    override readonly code = "internal";
+}
+
+type ErrorClass = new (message: string, facts?: Partial<Facts>) => StackwrightError;
+
+/** Every class by its code; checked against the engine's own table by a test. */
+export const errorClasses: Readonly<Record<string, ErrorClass>> = {
+    invalid_input: InvalidInputError,
+    not_found: NotFoundError,
+    conflict: ConflictError,
+    provider: ProviderFailedError,
+    plugin: PluginError,
+    state: StateError,
+    secrets: SecretsError,
+    cancelled: CancelledError,
+    unavailable: UnavailableError,
+    program: ProgramError,
+    failed: FailedError,
+    internal: InternalError,
+};
+
+/**
+ * Makes the error of the facts that the native module put into a message; anything else is a bug of ours.
+ * @internal
+ */
+export function fromNative(error: unknown): StackwrightError {
+    if (error instanceof StackwrightError) {
+        return error;
+    }
+    const text = error instanceof Error ? error.message : String(error);
+    return fromFacts(text);
+}
+
+/** @internal */
+export function fromFacts(text: string): StackwrightError {
+    let facts: Facts | undefined;
+    if (text.startsWith("{")) {
+        try {
+            facts = JSON.parse(text) as Facts;
+        } catch {
+            // A message that only looks like facts.
+        }
+    }
+    if (facts === undefined) {
+        return new InternalError(text);
+    }
+    const errorClass = errorClasses[facts.code] ?? StackwrightError;
+    // Node takes minutes to print some frames of the SDK when they are part of an error's message.
+    const frames = facts.code === "program" ? facts.message.search(/\n\s+at /) : -1;
+    if (frames < 0) {
+        return new errorClass(facts.message, facts);
+    }
+    const error = new errorClass(facts.message.slice(0, frames), facts);
+    Object.assign(error, { programStack: facts.message });
+    return error;
+}
+
+/**
+ * Runs a native call and makes our errors of what it throws.
+ * @internal
+ */
+export function guarded<T>(call: () => T): T {
+    try {
+        return call();
+    } catch (error) {
+        throw fromNative(error);
+    }
+}
+
+/**
+ * Awaits a native call and makes our errors of what it rejects with.
+ * @internal
+ */
+export async function awaited<T>(call: () => Promise<T>): Promise<T> {
+    try {
+        return await call();
+    } catch (error) {
+        throw fromNative(error);
+    }
+}

@@ -1,0 +1,86 @@
+/** Engine events, in the form of the reference engine's event log. */
+
+/** What a step does. */
+export type StepOp =
+    | "same"
+    | "create"
+    | "update"
+    | "delete"
+    | "replace"
+    | "create-replacement"
+    | "delete-replaced"
+    | "read"
+    | "read-replacement"
+    | "refresh"
+    | "discard"
+    | "discard-replaced"
+    | "remove-pending-replace"
+    | "import"
+    | "import-replacement";
+
+/** A state as an event shows it; secrets are blinded unless the operation was started with `showSecrets`. */
+export interface StateMetadata {
+    type: string;
+    urn: string;
+    custom?: boolean;
+    delete?: boolean;
+    id: string;
+    parent: string;
+    provider: string;
+    protect?: boolean;
+    inputs: { [name: string]: unknown };
+    outputs: { [name: string]: unknown };
+    [member: string]: unknown;
+}
+
+/** A step as an event shows it. */
+export interface StepMetadata {
+    op: StepOp;
+    urn: string;
+    type: string;
+    old: StateMetadata | null;
+    new: StateMetadata | null;
+    keys?: string[] | null;
+    diffs?: string[] | null;
+    detailedDiff?: { [path: string]: { diffKind: string; inputDiff: boolean } } | null;
+    logical?: boolean;
+    provider: string;
+    [member: string]: unknown;
+}
+
+/** A message. */
+export interface DiagnosticEvent {
+    urn?: string;
+    prefix?: string;
+    message: string;
+    color: string;
+    severity: "debug" | "info" | "info#err" | "warning" | "error";
+    streamID?: number;
+    ephemeral?: boolean;
+}
+
+/** What an operation did. */
+export interface SummaryEvent {
+    maybeCorrupt: boolean;
+    durationSeconds: number;
+    resourceChanges: { [op in StepOp]?: number };
+    result?: "succeeded" | "failed" | "canceled";
+    [member: string]: unknown;
+}
+
+/** One event: exactly one of the payloads is there. */
+export interface EngineEvent {
+    /** Counts from 0 without gaps. */
+    sequence: number;
+    /** Seconds since 1970. */
+    timestamp: number;
+    preludeEvent?: { config: { [name: string]: string } };
+    resourcePreEvent?: { metadata: StepMetadata; planning?: boolean };
+    resOutputsEvent?: { metadata: StepMetadata; planning?: boolean };
+    resOpFailedEvent?: { metadata: StepMetadata; status: number; steps: number };
+    diagnosticEvent?: DiagnosticEvent;
+    stdoutEvent?: { message: string; color: string };
+    summaryEvent?: SummaryEvent;
+    /** Always the last one. */
+    cancelEvent?: Record<string, never>;
+}

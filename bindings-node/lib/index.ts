@@ -1,0 +1,81 @@
+/** Stackwright: an infrastructure deployment engine that runs inside this process. */
+export { Engine, type ConfigValue, type EngineOptions, type PluginOptions, type StackOptions } from "./engine";
+export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
+export { Operation, Result, type Diagnostic, type OperationOptions, type Step } from "./operation";
+export {
+    type DiagnosticEvent,
+    type EngineEvent,
+    type StateMetadata,
+    type StepMetadata,
+    type StepOp,
+    type SummaryEvent,
+} from "./event";
+export { type AnyProgram } from "./program";
+export { sdkProgram, SdkProgram, type SdkProgramFunction } from "./sdk";
+export {
+    ProgramContext,
+    type Alias,
+    type InvokeOptions,
+    type Program,
+    type ResourceOptions,
+} from "./context";
+export { Component, Resource, type Registered } from "./resource";
+export { Output, type Input, type Inputs } from "./output";
+export {
+    type CheckAnswer,
+    type CheckFailure,
+    type CheckRequest,
+    type ConfigureRequest,
+    type CreateAnswer,
+    type CreateRequest,
+    type DeleteRequest,
+    type DiffAnswer,
+    type DiffKind,
+    type DiffRequest,
+    InitFailedError,
+    type InvokeAnswer,
+    type InvokeRequest,
+    type Provider,
+    type ProviderCapabilities,
+    ProviderError,
+    ProviderStatus,
+    type ReadAnswer,
+    type ReadRequest,
+    type ResolutionRequest,
+    type Resolver,
+    type ResourceSubject,
+    type UpdateAnswer,
+    type UpdateRequest,
+} from "./provider";
+export {
+    Archive,
+    Asset,
+    containsUnknown,
+    isSecret,
+    isUnknown,
+    OutputValue,
+    type PropertyMap,
+    type PropertyValue,
+    ResourceReference,
+    Secret,
+    secret,
+    Unknown,
+    type UnknownKind,
+} from "./values";
+export { fromPlainJson, toPlainJson } from "./json";
+export {
+    CancelledError,
+    ConflictError,
+    errorClasses,
+    FailedError,
+    InternalError,
+    InvalidInputError,
+    NotFoundError,
+    PluginError,
+    ProgramError,
+    ProviderFailedError,
+    SecretsError,
+    StackwrightError,
+    StateError,
+    UnavailableError,
+} from "./errors";

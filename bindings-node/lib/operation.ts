@@ -1,0 +1,182 @@
+/** An operation that runs: awaitable, cancellable, and a source of events. */
+import { fromFacts, fromNative, type StackwrightError } from "./errors";
+import type { EngineEvent, StepOp } from "./event";
+import type { Native } from "./native";
+import type { PropertyMap } from "./values";
+
+/** What a user can say about one operation. */
+export interface OperationOptions {
+    /** Only say what would be done. */
+    dryRun?: boolean;
+    /** How many steps may work at a time; 0 is the default of 16. */
+    parallel?: number;
+    /** Read every resource before an update or a destroy. */
+    refresh?: boolean;
+    /** A failed step stops only what depends on it. */
+    continueOnError?: boolean;
+    /** Delete and replace protected resources too. */
+    ignoreProtect?: boolean;
+    /** URNs of resources to be replaced whatever has changed. */
+    replaceTargets?: string[];
+    /** Compare inputs before asking providers. */
+    useLegacyDiff?: boolean;
+    /** Show secret values in events. */
+    showSecrets?: boolean;
+    /** A note for the history. */
+    message?: string;
+    /** Cancels the operation when it is aborted. */
+    signal?: AbortSignal;
+    /** Hears every event, in order. What it throws ends the listening and rejects the operation when that is over. */
+    onEvent?: (event: EngineEvent) => void;
+    /** Any further option of the engine, by its name. */
+    [option: string]: unknown;
+}
+
+/** One step of a result. */
+export interface Step {
+    op: StepOp;
+    urn: string;
+    type: string;
+    keys: string[];
+    diffs: string[];
+}
+
+/** A message that was said during an operation. */
+export interface Diagnostic {
+    severity: "debug" | "info" | "info#err" | "warning" | "error";
+    message: string;
+    urn: string | null;
+}
+
+/** A result as the native side writes it. */
+interface Summary {
+    error: string | null;
+    outcome: Result["outcome"];
+    changes: { [op: string]: number };
+    steps: Step[];
+    diagnostics: Diagnostic[];
+    duration: number;
+    tree: string;
+}
+
+/** What an operation came to. Printed, it is a tree of its steps. */
+export class Result {
+    readonly outcome: "succeeded" | "failed" | "canceled";
+    /** How many resources each kind of step was applied to. */
+    readonly changes: { readonly [op in StepOp]?: number };
+    /** The steps that changed something, or would. */
+    readonly steps: readonly Step[];
+    /** What was said, debug messages left out. */
+    readonly diagnostics: readonly Diagnostic[];
+    /** How long it took, in seconds. */
+    readonly duration: number;
+    /** The stack's outputs, with secrets wrapped. */
+    readonly outputs: PropertyMap;
+    readonly #tree: string;
+
+    /** @internal */
+    constructor(summary: Summary, outputs: PropertyMap) {
+        this.outcome = summary.outcome;
+        this.changes = summary.changes;
+        this.steps = summary.steps;
+        this.diagnostics = summary.diagnostics;
+        this.duration = summary.duration;
+        this.outputs = outputs;
+        this.#tree = summary.tree;
+    }
+
+    /** Draws the steps as a tree. */
+    toString(): string {
+        return this.#tree;
+    }
+}
+
+/** An operation that runs. Awaiting it gives its `Result`, or throws why it failed, with the `result` on the error. */
+export class Operation implements PromiseLike<Result> {
+    readonly #native: Native.Operation;
+    readonly #result: Promise<Result>;
+
+    /** @internal */
+    constructor(operation: Native.Operation, signal?: AbortSignal, onEvent?: (event: EngineEvent) => void) {
+        this.#native = operation;
+        const listened = onEvent === undefined ? undefined : this.#listen(onEvent);
+        const cancel = () => operation.cancel();
+        if (signal?.aborted === true) {
+            cancel();
+        } else {
+            signal?.addEventListener("abort", cancel, { once: true });
+        }
+        this.#result = (async () => {
+            try {
+                const result = await this.#wait();
+                await listened;
+                return result;
+            } finally {
+                signal?.removeEventListener("abort", cancel);
+            }
+        })();
+        // Whoever awaits the operation hears of a failure; one that nobody awaits must not end the process.
+        this.#result.catch(() => undefined);
+    }
+
+    then<A = Result, B = never>(
+        fulfilled?: ((value: Result) => A | PromiseLike<A>) | null,
+        rejected?: ((reason: StackwrightError) => B | PromiseLike<B>) | null,
+    ): Promise<A | B> {
+        return this.#result.then(fulfilled, rejected);
+    }
+
+    catch<B = never>(rejected?: ((reason: StackwrightError) => B | PromiseLike<B>) | null): Promise<Result | B> {
+        return this.#result.catch(rejected);
+    }
+
+    finally(settled?: (() => void) | null): Promise<Result> {
+        return this.#result.finally(settled);
+    }
+
+    /** Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up. */
+    cancel(): void {
+        this.#native.cancel();
+    }
+
+    /** The events: all of them for the first listener, those still to come for others. */
+    async *events(): AsyncGenerator<EngineEvent, void, undefined> {
+        const events = this.#native.events();
+        for (;;) {
+            let lines: string[];
+            try {
+                lines = await events.next();
+            } catch (error) {
+                throw fromNative(error);
+            }
+            if (lines.length === 0) {
+                return;
+            }
+            for (const line of lines) {
+                yield JSON.parse(line) as EngineEvent;
+            }
+        }
+    }
+
+    async #listen(onEvent: (event: EngineEvent) => void): Promise<void> {
+        for await (const event of this.events()) {
+            onEvent(event);
+        }
+    }
+
+    async #wait(): Promise<Result> {
+        let summary: Summary;
+        try {
+            summary = JSON.parse(await this.#native.wait()) as Summary;
+        } catch (error) {
+            throw fromNative(error);
+        }
+        const result = new Result(summary, (this.#native.outputs() ?? {}) as PropertyMap);
+        if (summary.error !== null) {
+            const error = fromFacts(summary.error);
+            error.result = result;
+            throw error;
+        }
+        return result;
+    }
+}

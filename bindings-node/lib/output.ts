@@ -1,0 +1,139 @@
+/** Values that come from resources: they carry the resources that they came from. */
+import { Resource } from "./resource";
+import { brandOf, isSecret, isUnknown, type PropertyValue, Secret } from "./values";
+
+/** What a program can pass as an input: values, outputs, resources, and promises of them, at any depth. */
+export type Input =
+    | PropertyValue
+    | Output<unknown>
+    | Resource
+    | PromiseLike<Input>
+    | readonly Input[]
+    | { readonly [name: string]: Input };
+
+/** Inputs by name. */
+export type Inputs = { readonly [name: string]: Input };
+
+/** A settled value, and the resources that it came from. */
+export interface Traced {
+    value: PropertyValue;
+    sources: ReadonlySet<Resource>;
+}
+
+/** A value that is known later. Awaiting it gives the value, which may be a `Secret` or, in a preview, an `Unknown`. */
+export class Output<T = PropertyValue> implements PromiseLike<T> {
+    /** @internal */
+    readonly traced: Promise<Traced>;
+
+    /** @internal */
+    constructor(traced: Promise<Traced>) {
+        this.traced = traced;
+        // Whoever uses the output hears of a failure; an output that nobody uses must not end the program.
+        traced.catch(() => undefined);
+    }
+
+    then<A = T, B = never>(
+        fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+        rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+    ): Promise<A | B> {
+        return this.traced.then((traced) => traced.value as T).then(fulfilled, rejected);
+    }
+
+    /** Makes another output of this one's value. Unknown values stay unknown, and what is made of a secret is one. */
+    apply<U>(make: (value: T extends Secret<infer V> ? V : T) => U | PromiseLike<U>): Output<Awaited<U>> {
+        return new Output(
+            this.traced.then(async ({ value, sources }) => {
+                if (isUnknown(value)) {
+                    return { value, sources };
+                }
+                const plain = isSecret(value) ? value.value : value;
+                if (isUnknown(plain)) {
+                    return { value, sources };
+                }
+                const made = await resolve((await make(plain as never)) as Input);
+                return {
+                    value: isSecret(value) && !isSecret(made.value) ? new Secret(made.value) : made.value,
+                    sources: new Set([...sources, ...made.sources]),
+                };
+            }),
+        );
+    }
+
+    /** Returns the output of one property of an object, or of one element of a list. */
+    get(name: string | number): Output {
+        return (this as Output<unknown>).apply((value) => {
+            const found = (value as { [name: string]: PropertyValue } | null)?.[name];
+            return found ?? null;
+        }) as Output;
+    }
+
+    toString(): never {
+        throw new Error("an output is not a text: use apply(), or await it");
+    }
+}
+
+/** Tells whether a value must be awaited or traced before it can be sent. */
+export function isPlain(value: Input): boolean {
+    if (typeof value !== "object" || value === null) {
+        return true;
+    }
+    if (value instanceof Output || value instanceof Resource || isPromise(value)) {
+        return false;
+    }
+    if (Array.isArray(value)) {
+        return value.every(isPlain);
+    }
+    if (isSecret(value)) {
+        return isPlain(value.value);
+    }
+    if (brandOf(value) !== undefined || ArrayBuffer.isView(value)) {
+        return true;
+    }
+    for (const name in value) {
+        if (!isPlain((value as { [name: string]: Input })[name])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Awaits all that is in an input and collects the resources that it came from. */
+export async function resolve(input: Input): Promise<Traced> {
+    const sources = new Set<Resource>();
+    const value = await settle(input, sources);
+    return { value, sources };
+}
+
+async function settle(input: Input, sources: Set<Resource>): Promise<PropertyValue> {
+    if (isPlain(input)) {
+        return input as PropertyValue;
+    }
+    if (input instanceof Output) {
+        const traced = await input.traced;
+        for (const source of traced.sources) {
+            sources.add(source);
+        }
+        return traced.value;
+    }
+    if (input instanceof Resource) {
+        sources.add(input);
+        return input.reference();
+    }
+    if (isPromise(input)) {
+        return settle((await (input as PromiseLike<unknown>)) as Input, sources);
+    }
+    if (Array.isArray(input)) {
+        return Promise.all(input.map((element: Input) => settle(element, sources)));
+    }
+    if (isSecret(input)) {
+        return new Secret(await settle(input.value, sources));
+    }
+    const names = Object.keys(input as object);
+    const values = await Promise.all(names.map((name) => settle((input as Inputs)[name], sources)));
+    return Object.fromEntries(names.map((name, index) => [name, values[index]]));
+}
+
+function isPromise(value: unknown): value is PromiseLike<Input> {
+    return typeof (value as { then?: unknown }).then === "function";
+}
+

@@ -1,0 +1,274 @@
+/** Providers that are JavaScript objects: their shape, their errors, and how their answers are given back. */
+import { native } from "./native";
+import type { PropertyMap } from "./values";
+
+/** Says which resource a call is about. */
+export interface ResourceSubject {
+    urn: string;
+    type: string;
+    name: string;
+}
+
+export interface CheckRequest extends ResourceSubject {
+    /** The recorded inputs; absent when there are none. */
+    oldInputs?: PropertyMap;
+    /** The inputs that the program asks for. */
+    inputs: PropertyMap;
+    /** Bytes that are the same whenever this registration is checked again: a seed for names. */
+    randomSeed: Uint8Array;
+    /** True while previewing; unknowns may occur. */
+    preview: boolean;
+}
+
+/** One thing that is wrong with inputs. */
+export interface CheckFailure {
+    /** The path of the property; empty for the whole resource. */
+    property?: string;
+    reason: string;
+}
+
+export interface CheckAnswer {
+    /** The inputs to go on with; those asked for when absent. */
+    inputs?: PropertyMap;
+    failures?: CheckFailure[];
+}
+
+export interface DiffRequest extends ResourceSubject {
+    id: string;
+    oldInputs: PropertyMap;
+    oldOutputs: PropertyMap;
+    /** The new inputs, as `check` left them. */
+    inputs: PropertyMap;
+    ignoreChanges: string[];
+    preview: boolean;
+}
+
+export type DiffKind = "add" | "add-replace" | "delete" | "delete-replace" | "update" | "update-replace";
+
+export interface DiffAnswer {
+    /** Whether anything differs; the engine compares inputs itself when that is unknown, or nothing is said at all. */
+    changes?: boolean | "none" | "some" | "unknown";
+    /** Properties whose change needs a replacement. */
+    replaces?: string[];
+    /** Properties that will not change. */
+    stables?: string[];
+    /** Properties that differ. */
+    diffs?: string[];
+    /** How each differs, by path. */
+    detailedDiff?: { [path: string]: DiffKind | { kind: DiffKind; inputDiff?: boolean } };
+    /** Whether a replacement must delete first. */
+    deleteBeforeReplace?: boolean;
+}
+
+export interface CreateRequest extends ResourceSubject {
+    inputs: PropertyMap;
+    /** How long it may take, in seconds; 0 leaves it to the provider. */
+    timeout: number;
+    /** True while previewing: nothing may be made. */
+    preview: boolean;
+}
+
+export interface CreateAnswer {
+    /** May be left out only while previewing. */
+    id?: string;
+    /** The inputs when absent. */
+    outputs?: PropertyMap;
+    /** Whether the resource wants to be read before each update. */
+    refreshBeforeUpdate?: boolean;
+}
+
+export interface ReadRequest extends ResourceSubject {
+    id: string;
+    inputs: PropertyMap;
+    outputs: PropertyMap;
+    timeout: number;
+    preview: boolean;
+}
+
+export interface ReadAnswer {
+    /** Absent or empty: the resource does not exist. */
+    id?: string;
+    inputs?: PropertyMap;
+    outputs?: PropertyMap;
+    refreshBeforeUpdate?: boolean;
+}
+
+export interface UpdateRequest extends ResourceSubject {
+    id: string;
+    oldInputs: PropertyMap;
+    oldOutputs: PropertyMap;
+    inputs: PropertyMap;
+    ignoreChanges: string[];
+    timeout: number;
+    preview: boolean;
+}
+
+export interface UpdateAnswer {
+    /** The new inputs when absent. */
+    outputs?: PropertyMap;
+    refreshBeforeUpdate?: boolean;
+}
+
+export interface DeleteRequest extends ResourceSubject {
+    id: string;
+    inputs: PropertyMap;
+    outputs: PropertyMap;
+    timeout: number;
+}
+
+export interface InvokeRequest {
+    /** The function: `package:module:member`. */
+    token: string;
+    arguments: PropertyMap;
+    preview: boolean;
+}
+
+export interface InvokeAnswer {
+    result?: PropertyMap;
+    failures?: CheckFailure[];
+}
+
+export interface ConfigureRequest {
+    urn: string;
+    name: string;
+    id: string;
+    /** The provider's configuration, as `checkConfig` left it. */
+    inputs: PropertyMap;
+}
+
+/** What a provider understands beside plain values. */
+export interface ProviderCapabilities {
+    /** Secrets arrive wrapped, as `Secret`; else they arrive plain, and are put back on what is answered. Off. */
+    secrets?: boolean;
+    /** Values with dependencies arrive as `OutputValue`, for those who construct components. Off. */
+    outputs?: boolean;
+    /** `create` and `update` are called in previews too, and make nothing then. Off. */
+    preview?: boolean;
+}
+
+type Answer<T> = T | undefined | void | PromiseLike<T | undefined | void>;
+
+/**
+ * Manages the resources of one package. Every method is optional, may be asynchronous, and is called CONCURRENTLY.
+ * The signal of a call is aborted when nobody waits for its answer any more.
+ */
+export interface Provider {
+    readonly capabilities?: ProviderCapabilities;
+    checkConfig?(request: CheckRequest, signal: AbortSignal): Answer<CheckAnswer>;
+    diffConfig?(request: DiffRequest, signal: AbortSignal): Answer<DiffAnswer>;
+    configure?(request: ConfigureRequest, signal: AbortSignal): Answer<void>;
+    check?(request: CheckRequest, signal: AbortSignal): Answer<CheckAnswer>;
+    diff?(request: DiffRequest, signal: AbortSignal): Answer<DiffAnswer>;
+    create?(request: CreateRequest, signal: AbortSignal): CreateAnswer | PromiseLike<CreateAnswer>;
+    /** No answer: the resource does not exist. */
+    read?(request: ReadRequest, signal: AbortSignal): Answer<ReadAnswer>;
+    update?(request: UpdateRequest, signal: AbortSignal): Answer<UpdateAnswer>;
+    delete?(request: DeleteRequest, signal: AbortSignal): Answer<void>;
+    invoke?(request: InvokeRequest, signal: AbortSignal): Answer<InvokeAnswer>;
+    /** Asks to give up what is running. */
+    cancel?(): Answer<void>;
+    /** No call follows. */
+    close?(): Answer<void>;
+}
+
+/** Statuses of failed calls; names and numbers are those of gRPC. */
+export const ProviderStatus = {
+    cancelled: 1,
+    unknown: 2,
+    invalidArgument: 3,
+    deadlineExceeded: 4,
+    notFound: 5,
+    alreadyExists: 6,
+    permissionDenied: 7,
+    resourceExhausted: 8,
+    failedPrecondition: 9,
+    aborted: 10,
+    outOfRange: 11,
+    unimplemented: 12,
+    internal: 13,
+    unavailable: 14,
+    dataLoss: 15,
+    unauthenticated: 16,
+} as const;
+
+/** A failed call. Unknown, internal and data loss leave the state of the real thing unknown; the others, unchanged. */
+export class ProviderError extends Error {
+    constructor(
+        message: string,
+        readonly status: number = ProviderStatus.invalidArgument,
+    ) {
+        super(message);
+        this.name = "ProviderError";
+    }
+}
+
+/** A resource that exists, but whose initialization failed. */
+export class InitFailedError extends Error {
+    readonly id: string;
+    readonly inputs: PropertyMap | undefined;
+    readonly outputs: PropertyMap;
+    readonly reasons: string[];
+
+    constructor(failure: { id: string; reasons: string[]; inputs?: PropertyMap; outputs?: PropertyMap }) {
+        super(failure.reasons.join(", "));
+        this.name = "InitFailedError";
+        this.id = failure.id;
+        this.inputs = failure.inputs;
+        this.outputs = failure.outputs ?? {};
+        this.reasons = failure.reasons;
+    }
+}
+
+/** Which plugin is needed. */
+export interface ResolutionRequest {
+    kind: "resource" | "analyzer" | "language";
+    name: string;
+    version?: string;
+    downloadUrl?: string;
+    /** Hex checksums by platform (`linux-amd64`). */
+    checksums: { [platform: string]: string };
+}
+
+/**
+ * Decides what serves a package, for every instance: the address of a listening provider, a provider in this process,
+ * or nothing, which leaves it to the engine. The text of what it throws reaches people unchanged.
+ */
+export type Resolver = (
+    request: ResolutionRequest,
+) => string | Provider | undefined | void | PromiseLike<string | Provider | undefined | void>;
+
+/** Everything that the engine calls: a provider's methods, and a resolver's one. */
+export type Callee = Provider & { resolve?(request: ResolutionRequest): unknown };
+
+/** The names of the methods, at their numbers. */
+const METHODS = native.providerMethods() as (keyof Callee)[];
+
+/**
+ * Returns the bits of the methods that an object has.
+ * @internal
+ */
+export function methodBits(provider: Callee): number {
+    return METHODS.reduce((bits, name, index) => bits | (typeof provider[name] === "function" ? 1 << index : 0), 0);
+}
+
+/**
+ * Returns a method's name by its number.
+ * @internal
+ */
+export function methodName(number: number): keyof Callee | undefined {
+    return METHODS[number];
+}
+
+/**
+ * Describes what a method threw.
+ * @internal
+ */
+export function describeError(error: unknown): object {
+    if (error instanceof InitFailedError) {
+        const { id, inputs, outputs, reasons } = error;
+        return { message: error.message, initFailure: { id, inputs, outputs, reasons } };
+    }
+    const status = (error as { status?: unknown } | null)?.status;
+    const message = error instanceof Error ? error.message : String(error);
+    return { message, status: typeof status === "number" ? status : ProviderStatus.unknown };
+}

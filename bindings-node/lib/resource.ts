@@ -1,0 +1,134 @@
+/** Resources of our own API: registered as soon as they are made, awaited only by those who want to. */
+import { Output, type Traced } from "./output";
+import { type PropertyMap, ResourceReference, Unknown } from "./values";
+
+/** A resource as the engine answered it. */
+export interface Registered {
+    readonly urn: string;
+    /** Absent for components, and in previews while it is not known. */
+    readonly id?: string;
+    /** The outputs, with secrets wrapped. */
+    readonly outputs: PropertyMap;
+    /** True when what is not in `outputs` is not known: in previews, and after a failure that did not end the operation. */
+    readonly unknown: boolean;
+    /** True when the resource failed and the operation went on. */
+    readonly failed: boolean;
+}
+
+/** A resource. Awaiting it gives its `Registered`; passing it on, or a `get()` of it, needs no await. */
+export class Resource implements PromiseLike<Registered> {
+    /** The components and resources below this one. */
+    readonly #children: Resource[] = [];
+    /** @internal What the engine answers; awaiting the resource itself says that failures are looked after. */
+    readonly answer: Promise<Registered>;
+    /** @internal True when somebody looks after a failure. */
+    observed = false;
+    /** @internal The answer, once it is there. */
+    registered: Registered | undefined;
+
+    /** @internal */
+    constructor(
+        readonly type: string,
+        readonly name: string,
+        /** True when a provider manages it, false for components. */
+        readonly custom: boolean,
+        answer: Promise<Registered>,
+        parent: Resource | undefined,
+        /** True in previews, where outputs that are not there are not known yet. */
+        readonly dryRun: boolean,
+    ) {
+        this.answer = answer;
+        if (parent !== undefined) {
+            parent.#children.push(this);
+        }
+        answer.then(
+            (registered) => (this.registered = registered),
+            // The program's end looks at failures that nobody observed.
+            () => undefined,
+        );
+    }
+
+    then<A = Registered, B = never>(
+        fulfilled?: ((value: Registered) => A | PromiseLike<A>) | null,
+        rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+    ): Promise<A | B> {
+        this.observed = true;
+        return this.answer.then(fulfilled, rejected);
+    }
+
+    /** The URN. */
+    get urn(): Output<string> {
+        return this.#output((registered) => registered.urn) as Output<string>;
+    }
+
+    /** The id. */
+    get id(): Output<string> {
+        return this.#output((registered) => registered.id ?? new Unknown()) as Output<string>;
+    }
+
+    /** All outputs. */
+    get outputs(): Output<PropertyMap> {
+        return this.#output((registered) => registered.outputs) as Output<PropertyMap>;
+    }
+
+    /** Returns one output; whoever uses it depends on this resource. */
+    get(name: string): Output {
+        return this.#output((registered) => {
+            const value = registered.outputs[name];
+            if (value !== undefined) {
+                return value;
+            }
+            return registered.unknown || this.dryRun ? new Unknown() : null;
+        }) as Output;
+    }
+
+    #output(take: (registered: Registered) => Traced["value"]): Output<unknown> {
+        const sources = new Set<Resource>([this]);
+        this.observed = true;
+        return new Output(this.answer.then((registered) => ({ value: take(registered), sources })));
+    }
+
+    /** @internal */
+    async reference(): Promise<ResourceReference> {
+        const registered = await this;
+        return new ResourceReference(
+            registered.urn,
+            this.custom ? (registered.id ?? new Unknown()) : undefined,
+        );
+    }
+
+    /** @internal Collects the URNs that a dependency on this resource stands for: a component's are those below it. */
+    async collect(urns: Set<string>): Promise<void> {
+        const { urn } = await this;
+        if (urns.has(urn)) {
+            return;
+        }
+        urns.add(urn);
+        if (!this.custom) {
+            await Promise.all(this.#children.map((child) => child.collect(urns)));
+        }
+    }
+}
+
+/** A component: a resource that groups others, and whose outputs the program itself registers. */
+export class Component extends Resource {
+    readonly #register: (component: Component, outputs: object) => Promise<void>;
+
+    /** @internal */
+    constructor(
+        type: string,
+        name: string,
+        answer: Promise<Registered>,
+        parent: Resource | undefined,
+        dryRun: boolean,
+        register: (component: Component, outputs: object) => Promise<void>,
+    ) {
+        super(type, name, false, answer, parent, dryRun);
+        this.#register = register;
+    }
+
+    /** Registers the component's outputs: it is complete then. */
+    registerOutputs(outputs: import("./output").Inputs = {}): Promise<void> {
+        return this.#register(this, outputs);
+    }
+}

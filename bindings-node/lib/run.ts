@@ -1,0 +1,248 @@
+/**
+ * One run of a program: what belongs to it is known by its asynchronous context, so that a stray failure of one program
+ * ends that program's run and nothing else in the process.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+
+import type { Bridge, Callback, RunInfo } from "./bridge";
+import { CancelledError } from "./errors";
+
+/** How much a message matters. */
+export type Severity = "debug" | "info" | "warning" | "error";
+
+const SEVERITIES: readonly Severity[] = ["debug", "info", "warning", "error"];
+
+/** The run that the running code belongs to. */
+const current = new AsyncLocalStorage<Run>();
+
+/** Returns the run that the running code belongs to. */
+export function currentRun(): Run | undefined {
+    return current.getStore();
+}
+
+/** A program's run. */
+export class Run {
+    /** Resolves when the program should end: its operation failed or was cancelled, or a stray failure was seen. */
+    readonly over: Promise<void>;
+    /** What failed outside of the program's own promise. */
+    stray: { error: unknown } | undefined;
+    #end!: () => void;
+    #stopped = false;
+    /** The calls that have no answer. */
+    readonly #inFlight = new Set<Callback>();
+    #quiet: (() => void)[] = [];
+    /** Messages that wait to cross together: severity, message, URN, stream, ephemeral. */
+    #messages: unknown[] = [];
+
+    constructor(
+        readonly bridge: Bridge,
+        readonly number: number,
+        readonly info: RunInfo,
+    ) {
+        this.over = new Promise((resolve) => (this.#end = resolve));
+    }
+
+    /** True once the operation has failed or was cancelled: nothing more will be answered. */
+    get stopped(): boolean {
+        return this.#stopped;
+    }
+
+    /** Called when the operation fails or is cancelled. */
+    stop(): void {
+        this.close();
+        this.#end();
+    }
+
+    /** Ends all calls, those that wait and those to come. */
+    close(): void {
+        this.#stopped = true;
+        for (const answer of [...this.#inFlight]) {
+            answer(ended(), undefined);
+        }
+    }
+
+    /** Takes a failure that nobody handled. */
+    fail(error: unknown): void {
+        this.stray ??= { error };
+        this.#end();
+    }
+
+    /** Makes a call to the monitor; the callback runs outside of any asynchronous context. */
+    call(send: (call: number) => void, callback: Callback): void {
+        this.flush();
+        const answer: Callback = (error, value) => {
+            if (this.#inFlight.delete(answer)) {
+                this.#landed();
+                callback(error, value);
+            }
+        };
+        this.#inFlight.add(answer);
+        if (this.#stopped) {
+            setImmediate(answer, ended(), undefined);
+            return;
+        }
+        try {
+            this.bridge.call(send, answer);
+        } catch (error) {
+            this.#inFlight.delete(answer);
+            this.#landed();
+            throw error;
+        }
+    }
+
+    /** The same with a promise. */
+    request<T>(send: (call: number) => void): Promise<T> {
+        return new Promise<T>((resolve, reject) => {
+            this.call(send, (error, value) => (error === undefined ? resolve(value as T) : reject(error)));
+        });
+    }
+
+    #landed(): void {
+        if (this.#inFlight.size === 0) {
+            for (const notify of this.#quiet.splice(0)) {
+                notify();
+            }
+        }
+    }
+
+    /** Resolves when no call is in flight and none follows from the last answers. */
+    async quiet(): Promise<void> {
+        for (let turns = 0; turns < 3; turns++) {
+            if (this.#inFlight.size !== 0) {
+                turns = 0;
+                await new Promise<void>((resolve) => this.#quiet.push(resolve));
+            }
+            await new Promise((resolve) => setImmediate(resolve));
+        }
+    }
+
+    /** Says something to people. Messages of one turn cross together, before the next call of this run. */
+    log(severity: Severity, message: string, urn = "", stream = 0, ephemeral = false): void {
+        if (this.#messages.length === 0) {
+            queueMicrotask(() => this.flush());
+        }
+        this.#messages.push(SEVERITIES.indexOf(severity), message, urn, stream, ephemeral);
+    }
+
+    /** Sends the messages that wait. */
+    flush(): void {
+        if (this.#messages.length !== 0) {
+            const messages = this.#messages;
+            this.#messages = [];
+            this.bridge.native.log(this.number, messages);
+        }
+    }
+}
+
+/** How a failed run ends: the error's text, and whether people have been told of it already. */
+export interface Ending {
+    message: string;
+    told: boolean;
+}
+
+/** The error of a call that will not be answered. */
+function ended(): CancelledError {
+    return new CancelledError("the operation has ended");
+}
+
+/**
+ * Runs `body` as the run's program until it ends, fails, or is over for another reason, and tells the engine.
+ * `describe` makes the text that people see of an error.
+ */
+export async function runProgram(
+    run: Run,
+    body: () => unknown,
+    describe: (error: unknown, run: Run) => Ending,
+): Promise<void> {
+    run.bridge.onStop(run.number, () => run.stop());
+    enter();
+    let failure: { error: unknown } | undefined;
+    const settled = current.run(run, async () => {
+        try {
+            await body();
+        } catch (error) {
+            failure = { error };
+        }
+    });
+    await Promise.race([settled, run.over]);
+    // A rejection without a handler is reported after the promises of its turn: let those come first.
+    await new Promise((resolve) => setImmediate(resolve));
+    failure ??= run.stray;
+    let ending: Ending | undefined;
+    if (failure !== undefined && !run.stopped) {
+        await run.quiet();
+        ending = describe(failure.error, run);
+    }
+    run.flush();
+    run.close();
+    run.bridge.finishRun(run.number, ending);
+    registry.register(run, undefined, run);
+    void settled.then(() => setImmediate(leave, run));
+}
+
+/**
+ * Returns an error's stack without the frames of this package at its end. It is made here, and never by inspection:
+ * to inspect an error of the Pulumi SDK can take Node minutes.
+ */
+export function stackOf(error: unknown): string {
+    if (!(error instanceof Error) || typeof error.stack !== "string") {
+        return String(error instanceof Error ? error.message : error);
+    }
+    const lines = error.stack.split("\n");
+    const last = lines.findLastIndex((line) => !line.includes(__dirname) && !line.includes("node:async_hooks"));
+    return lines.slice(0, last + 1).join("\n");
+}
+
+/** Runs whose code may still run. A run that is collected can not run any more: its context is gone. */
+let active = 0;
+const left = new WeakSet<Run>();
+const registry = new FinalizationRegistry(() => uncount());
+
+function enter(): void {
+    if (active++ === 0) {
+        attribute();
+    }
+}
+
+function leave(run: Run): void {
+    if (!left.has(run)) {
+        left.add(run);
+        registry.unregister(run);
+        uncount();
+    }
+}
+
+function uncount(): void {
+    if (--active === 0 && process.emit === attributing) {
+        process.emit = original as typeof process.emit;
+        original = undefined;
+    }
+}
+
+type Emit = (this: NodeJS.Process, event: string | symbol, ...details: unknown[]) => boolean;
+
+/** How the process emitted before the first run. */
+let original: Emit | undefined;
+
+/**
+ * Sees to it that a failure which nobody handled goes to the run that it belongs to, and to nobody else: it is handled
+ * then. All that belongs to no run goes its usual way, to the host's listeners or to Node's own treatment.
+ */
+function attribute(): void {
+    // Somebody may have wrapped ours meanwhile: then it is still in place.
+    if (original === undefined) {
+        original = process.emit as unknown as Emit;
+        process.emit = attributing as unknown as typeof process.emit;
+    }
+}
+
+const attributing: Emit & typeof process.emit = function (this: NodeJS.Process, event: string | symbol, ...details: unknown[]) {
+    if (event === "unhandledRejection" || event === "uncaughtException" || event === "uncaughtExceptionMonitor") {
+        const run = current.getStore();
+        if (run !== undefined) {
+            run.fail(details[0]);
+            return true;
+        }
+    }
+    return (original as Emit).call(this, event, ...details);
+} as Emit & typeof process.emit;

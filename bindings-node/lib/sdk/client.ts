@@ -1,0 +1,97 @@
+/** Objects in place of the SDK's gRPC clients: the protocol's bytes go straight to the engine, without any socket. */
+import { AsyncResource } from "node:async_hooks";
+
+import { StackwrightError } from "../errors";
+import { WireError } from "../bridge";
+import type { Run } from "../run";
+import type { SdkMethod, SdkService } from "./find";
+
+/** The numbers of gRPC that the SDK looks at. */
+const UNKNOWN = 2;
+const UNAVAILABLE = 14;
+
+interface Message {
+    serializeBinary(): Uint8Array;
+}
+
+type Answer = (error: Error | null, response?: unknown) => void;
+
+/** Returns a client with a method for each call of a service, for one run; `failed` says that it will not end well. */
+export function makeClient(service: SdkService, run: Run, failed: () => boolean): object {
+    const client: { [name: string]: unknown } = {
+        close() {},
+        waitForReady: (_deadline: unknown, ready: (error?: Error) => void) => setImmediate(ready),
+        getChannel: () => undefined,
+    };
+    for (const [name, method] of Object.entries(service)) {
+        if (!method.requestStream && !method.responseStream) {
+            const call = makeMethod(method, run);
+            client[name] = name === "signalAndWaitForShutdown" ? whenSettled(call, run, failed) : call;
+        }
+    }
+    return client;
+}
+
+type Call = (request: Message, ...rest: unknown[]) => object;
+
+/**
+ * The SDK says that nothing more will come as soon as its calls are done, before Node has reported the rejections of
+ * that moment. Those come first: else a resource that could not be prepared would be taken for one that is not wanted.
+ */
+function whenSettled(call: Call, run: Run, failed: () => boolean): Call {
+    return (request, ...rest) => {
+        void run.quiet().then(() => {
+            if (run.stray === undefined && !failed()) {
+                call(request, ...rest);
+            } else {
+                callbackOf(rest)(serviceError(new WireError(UNAVAILABLE, "the program has failed")));
+            }
+        });
+        return handle();
+    };
+}
+
+function callbackOf(rest: unknown[]): Answer {
+    return rest.findLast((argument) => typeof argument === "function") as Answer;
+}
+
+/** What the SDK gets for a call: nothing of it is used. */
+function handle(): object {
+    return { cancel() {}, getPeer: () => "in-process" };
+}
+
+function makeMethod(method: SdkMethod, run: Run): Call {
+    const path = method.path.replace(/^\/pulumirpc\./, "");
+    // The request may be of another copy of the SDK than the one that runs the program: its own method makes the bytes.
+    return (request, ...rest) => {
+        const callback = callbackOf(rest);
+        // The SDK looks at its settings in callbacks too, so these run in the context of the call.
+        const context = new AsyncResource("stackwright.call");
+        const answer: Answer = (error, response) => context.runInAsyncScope(callback, undefined, error, response);
+        run.call(
+            (call) => run.bridge.native.monitorCall(run.number, call, path, request.serializeBinary()),
+            (error, bytes) => {
+                if (error !== undefined) {
+                    answer(serviceError(error));
+                    return;
+                }
+                let response: unknown;
+                try {
+                    response = method.responseDeserialize(bytes as Uint8Array);
+                } catch (failure) {
+                    answer(serviceError(new WireError(UNKNOWN, `the answer to ${path} can not be read: ${failure}`)));
+                    return;
+                }
+                answer(null, response);
+            },
+        );
+        return handle();
+    };
+}
+
+/** Makes an error as gRPC clients give it. A run that has ended looks like a monitor that has gone away. */
+function serviceError(error: Error): Error {
+    const code = error instanceof WireError ? error.code : error instanceof StackwrightError ? UNAVAILABLE : UNKNOWN;
+    const details = error.message;
+    return Object.assign(new Error(`${code}: ${details}`), { code, details });
+}

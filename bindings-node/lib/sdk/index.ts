@@ -1,0 +1,110 @@
+/** Runs programs that are written with `@pulumi/pulumi`, in this process and without any socket. */
+import { type Ending, runProgram, type Run, stackOf } from "../run";
+import { makeClient } from "./client";
+import { findSdk, type Sdk } from "./find";
+import { installLog, logged } from "./log";
+import { refuseOutside } from "./outside";
+
+/** Where the SDK stands when something shows its address to people. */
+const ADDRESS = "in-process";
+
+/** A program that is written with `@pulumi/pulumi`: makes resources and returns the stack's outputs. */
+export type SdkProgramFunction = () => unknown;
+
+/** A program that is written with `@pulumi/pulumi`, and where its copy of the SDK is. */
+export class SdkProgram {
+    constructor(
+        readonly program: SdkProgramFunction,
+        readonly sdk?: string | URL,
+    ) {}
+}
+
+/**
+ * Says that a program is written with `@pulumi/pulumi`.
+ *
+ * `sdk` says which copy: a path in it, or one from which it is resolved (`import.meta.url`, `__filename`). By default
+ * it is the one that the process's main module resolves.
+ */
+export function sdkProgram(program: SdkProgramFunction, options: { sdk?: string | URL } = {}): SdkProgram {
+    return new SdkProgram(program, options.sdk);
+}
+
+/** Runs an SDK program to its end. */
+export async function runSdkProgram(run: Run, { program, sdk: from }: SdkProgram): Promise<void> {
+    let sdk: Sdk;
+    try {
+        sdk = findSdk(from);
+    } catch (error) {
+        run.bridge.finishRun(run.number, { message: error instanceof Error ? error.message : String(error), told: false });
+        return;
+    }
+    installLog(sdk);
+    refuseOutside(sdk);
+    await runProgram(
+        run,
+        () => sdk.state.withLocalStorage(() => body(sdk, run, program)),
+        describe,
+    );
+}
+
+async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<void> {
+    const { info } = run;
+    // With 1 the SDK would put the registrations of all runs in the process into one queue, which a single one
+    // without an answer blocks for ever. The engine itself keeps to the limit.
+    const parallel = info.parallel === 1 ? 2 : info.parallel;
+    sdk.settings.resetOptions(info.project, info.stack, parallel, ADDRESS, ADDRESS, info.dryRun, info.organization);
+    const store = sdk.state.getStore();
+    const failed = () => store.logErrorCount !== 0;
+    store.settings.monitor = makeClient(sdk.monitorService, run, failed);
+    store.settings.engine = makeClient(sdk.engineService, run, failed);
+    store.settings.options.rootDirectory = info.rootDirectory;
+    sdk.config.setAllConfig(info.config, info.configSecretKeys);
+    void run.over.then(() => {
+        // Once, when the process exits, the SDK looks for promises that were left behind, and sets an exit code.
+        store.terminated = true;
+        store.leakCandidates.clear();
+    });
+    try {
+        await sdk.stack.runInPulumiStack(program);
+        await logged(run);
+        await sdk.settings.disconnect(true);
+    } finally {
+        store.leakCandidates.clear();
+    }
+    if (failed()) {
+        throw new LoggedErrors();
+    }
+}
+
+/** The program ended well but has reported errors: that is a failure, and people have been told. */
+class LoggedErrors extends Error {}
+
+/** The marks by which errors of all copies of the SDK are known. */
+interface Marked {
+    __pulumiRunError?: boolean;
+    __pulumResourceError?: boolean;
+    hideStack?: boolean;
+    code?: unknown;
+}
+
+/**
+ * Makes the text that people see of a program's error, as the SDK's own hosts do. It is made here: to inspect an error
+ * of the SDK can take Node minutes.
+ */
+function describe(error: unknown): Ending {
+    if (error instanceof LoggedErrors) {
+        return { message: "the program reported errors", told: true };
+    }
+    const message = error instanceof Error ? error.message : String(error);
+    const marks = (typeof error === "object" && error !== null ? error : {}) as Marked;
+    if (marks.code === UNAVAILABLE || marks.code === CANCELLED) {
+        // The monitor went away under the program: whoever ended the run has said why.
+        return { message, told: true };
+    }
+    const hidden = marks.__pulumiRunError === true || (marks.__pulumResourceError === true && marks.hideStack === true);
+    return { message: hidden ? message : `Unhandled exception: ${stackOf(error)}`, told: false };
+}
+
+/** The numbers of gRPC by which the SDK tells that the monitor has gone away. */
+const CANCELLED = 1;
+const UNAVAILABLE = 14;

@@ -1,0 +1,93 @@
+/** A stack and the operations on it. */
+import type { Bridge } from "./bridge";
+import { awaited, guarded } from "./errors";
+import type { Native } from "./native";
+import { Operation, type OperationOptions } from "./operation";
+import { addProgram, type AnyProgram } from "./program";
+import type { PropertyMap } from "./values";
+
+/** Options of operations that run a program. */
+export interface ProgramOptions extends OperationOptions {
+    /** Another program than the stack's own. */
+    program?: AnyProgram;
+}
+
+/** One entry of a stack's history. */
+export interface HistoryEntry {
+    kind: string;
+    startTime: number;
+    endTime: number;
+    message: string;
+    result: string;
+    resourceChanges?: { [op: string]: number };
+    [member: string]: unknown;
+}
+
+/** A stack: a named state, and the program that says what it is to be. */
+export class Stack {
+    readonly #native: Native.Stack;
+    readonly #bridge: Bridge;
+
+    /** @internal */
+    constructor(stack: Native.Stack, bridge: Bridge) {
+        this.#native = stack;
+        this.#bridge = bridge;
+    }
+
+    /** The name, as `project/stack`. */
+    get name(): string {
+        return this.#native.name;
+    }
+
+    /** Says what an update would do. */
+    preview(options: ProgramOptions = {}): Operation {
+        return this.#start("update", { ...options, dryRun: true });
+    }
+
+    /** Brings the stack to what its program says. */
+    up(options: ProgramOptions = {}): Operation {
+        return this.#start("update", options);
+    }
+
+    /** Reads every resource and records what is there. */
+    refresh(options: OperationOptions = {}): Operation {
+        return this.#start("refresh", options);
+    }
+
+    /** Deletes every resource. */
+    destroy(options: OperationOptions = {}): Operation {
+        return this.#start("destroy", options);
+    }
+
+    /** Returns the state as a deployment document (JSON); secrets stay encrypted unless they are to be shown. */
+    export(options: { showSecrets?: boolean } = {}): Promise<string> {
+        return awaited(() => this.#native.export(options.showSecrets ?? false));
+    }
+
+    /** Replaces the state by a deployment document. */
+    import(document: string): Promise<void> {
+        return awaited(() => this.#native.import(document));
+    }
+
+    /** Returns the stack's outputs, with secrets wrapped. */
+    async outputs(): Promise<PropertyMap> {
+        return (await awaited(() => this.#native.outputs())) as PropertyMap;
+    }
+
+    /** Returns the history, newest first. */
+    async history(): Promise<HistoryEntry[]> {
+        return JSON.parse(await awaited(() => this.#native.history())) as HistoryEntry[];
+    }
+
+    /** Removes the stack and its history. One that still has resources is only removed by force. */
+    remove(options: { force?: boolean } = {}): Promise<void> {
+        return awaited(() => this.#native.remove(options.force ?? false));
+    }
+
+    #start(kind: string, options: ProgramOptions): Operation {
+        const { signal, onEvent, program, ...rest } = options;
+        const added = program === undefined ? undefined : addProgram(this.#bridge, program);
+        const started = guarded(() => this.#native.start(kind, JSON.stringify(rest), added?.number, added?.own));
+        return new Operation(started, signal, onEvent);
+    }
+}

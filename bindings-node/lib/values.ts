@@ -1,0 +1,180 @@
+/** Property values: plain JavaScript values, and classes for what JavaScript has no kind for. */
+
+/** The symbol under which value classes carry their number; shared by all copies of this package in a process. */
+const BRAND = Symbol.for("stackwright.value");
+
+/** What kind of value an unknown stands for. */
+export type UnknownKind = "bool" | "number" | "string" | "array" | "asset" | "archive" | "object";
+
+/** A value that a program, a provider or a state can hold. `undefined` properties are left out. */
+export type PropertyValue =
+    | null
+    | undefined
+    | boolean
+    | number
+    | string
+    | Uint8Array
+    | Secret
+    | Unknown
+    | Asset
+    | Archive
+    | ResourceReference
+    | OutputValue
+    | readonly PropertyValue[]
+    | { readonly [name: string]: PropertyValue };
+
+/** Values by name. */
+export type PropertyMap = { [name: string]: PropertyValue };
+
+/** A value that must never be shown or stored in the clear. */
+export class Secret<T extends PropertyValue = PropertyValue> {
+    readonly #value: T;
+
+    constructor(value: T) {
+        this.#value = value;
+    }
+
+    /** The value in the clear. */
+    get value(): T {
+        return this.#value;
+    }
+
+    toString(): string {
+        return "[secret]";
+    }
+
+    toJSON(): string {
+        return "[secret]";
+    }
+
+    [Symbol.for("nodejs.util.inspect.custom")](): string {
+        return "[secret]";
+    }
+}
+
+/** A value that is not known before the resource that makes it exists: only during previews. */
+export class Unknown {
+    constructor(readonly kind: UnknownKind = "string") {}
+
+    toString(): string {
+        return "[unknown]";
+    }
+
+    toJSON(): string {
+        return "[unknown]";
+    }
+}
+
+type AssetSource = { text: string } | { path: string } | { uri: string };
+
+/** A file's worth of data: a text, a file or a URI. */
+export class Asset {
+    readonly text?: string;
+    readonly path?: string;
+    readonly uri?: string;
+    /** Lower-case hex SHA-256 of the contents; the engine computes it. */
+    readonly hash?: string;
+
+    constructor(source: AssetSource, hash?: string) {
+        Object.assign(this, source, hash ? { hash } : {});
+    }
+}
+
+type ArchiveSource = { assets: { [name: string]: Asset | Archive } } | { path: string } | { uri: string };
+
+/** A tree of assets: by name, a directory or archive file, or a URI. */
+export class Archive {
+    readonly assets?: { readonly [name: string]: Asset | Archive };
+    readonly path?: string;
+    readonly uri?: string;
+    /** Lower-case hex SHA-256 of the contents; the engine computes it. */
+    readonly hash?: string;
+
+    constructor(source: ArchiveSource, hash?: string) {
+        Object.assign(this, source, hash ? { hash } : {});
+    }
+}
+
+/** A reference to another resource. */
+export class ResourceReference {
+    constructor(
+        readonly urn: string,
+        /** The id; absent for components, unknown before the resource exists. */
+        readonly id?: string | Unknown,
+        /** The version of the package that defines the resource. */
+        readonly packageVersion?: string,
+    ) {}
+}
+
+/** A value with its dependencies, as programs send it to remote components. */
+export class OutputValue {
+    constructor(
+        readonly value: PropertyValue,
+        readonly secret: boolean,
+        readonly dependencies: readonly string[],
+    ) {}
+}
+
+for (const [index, valueClass] of [Secret, Unknown, Asset, Archive, ResourceReference, OutputValue].entries()) {
+    Object.defineProperty(valueClass.prototype, BRAND, { value: index + 1 });
+}
+
+/** Wraps a value as secret; a secret stays as it is. */
+export function secret<T extends PropertyValue>(value: T): Secret<T> {
+    return isSecret(value) ? (value as unknown as Secret<T>) : new Secret(value);
+}
+
+/** Tells whether a value is a secret, whichever copy of this package made it. */
+export function isSecret(value: unknown): value is Secret {
+    return brandOf(value) === 1;
+}
+
+/** Tells whether a value is an unknown, whichever copy of this package made it. */
+export function isUnknown(value: unknown): value is Unknown {
+    return brandOf(value) === 2;
+}
+
+/** Tells whether an unknown is anywhere in a value. */
+export function containsUnknown(value: PropertyValue): boolean {
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) {
+        return false;
+    }
+    const brand = brandOf(value);
+    if (brand !== undefined) {
+        return brand === 2 || (isSecret(value) && containsUnknown(value.value));
+    }
+    return Object.values(value as PropertyMap).some(containsUnknown);
+}
+
+/**
+ * Returns the number of a value's class; `undefined` for plain values.
+ * @internal
+ */
+export function brandOf(value: unknown): number | undefined {
+    return typeof value === "object" && value !== null ? (value as { [BRAND]?: number })[BRAND] : undefined;
+}
+
+/**
+ * Makes an instance for the native module.
+ * @internal
+ */
+export function revive(brand: number, a: unknown, b: unknown, c: unknown): unknown {
+    switch (brand) {
+        case 1:
+            return new Secret(a as PropertyValue);
+        case 2:
+            return new Unknown(a as UnknownKind);
+        case 3:
+            return new Asset({ [a as string]: b } as AssetSource, c as string);
+        case 4:
+            return new Archive({ [a as string]: b } as ArchiveSource, c as string);
+        case 5:
+            return new ResourceReference(
+                a as string,
+                (b as string | Unknown | undefined) ?? undefined,
+                (c as string) || undefined,
+            );
+        default:
+            return new OutputValue(a as PropertyValue, b as boolean, c as string[]);
+    }
+}

@@ -1,0 +1,146 @@
+//! What Rust tells JavaScript, and how a message is laid out in the flat list that JavaScript takes.
+
+use napi::Result;
+use stackwright::{Error, property::PropertyMap};
+
+use crate::{
+    convert::{Js, Writer},
+    errors,
+    program::Start,
+    provider::Request,
+};
+
+/// The places of one message in the list: tag, number, a, b.
+pub(super) const STRIDE: usize = 4;
+
+/// The tags, as the façade has them.
+mod tag {
+    pub(super) const ANSWERED: f64 = 0.0;
+    pub(super) const FAILED: f64 = 1.0;
+    pub(super) const STATUS: f64 = 2.0;
+    pub(super) const PROVIDER_CALL: f64 = 3.0;
+    pub(super) const PROVIDER_GIVEN_UP: f64 = 4.0;
+    pub(super) const PROGRAM: f64 = 5.0;
+    pub(super) const PROGRAM_STOP: f64 = 6.0;
+    pub(super) const PROGRAM_DROPPED: f64 = 7.0;
+}
+
+/// A message to JavaScript.
+pub(crate) enum Message {
+    /// The answer to a call that JavaScript numbered.
+    Answer { call: u32, answer: Answer },
+    /// A provider object's method is wanted.
+    ProviderCall {
+        call: u32,
+        provider: u32,
+        request: Request,
+    },
+    /// Nobody waits for a provider call's answer any more.
+    ProviderGivenUp(u32),
+    /// A program is to be run.
+    Program { run: u32, start: Start },
+    /// A program is to end: its operation has failed or was cancelled.
+    ProgramStop(u32),
+    /// A program will not be run any more.
+    ProgramDropped(u32),
+}
+
+/// An answer to JavaScript.
+pub(crate) enum Answer {
+    /// A protocol message.
+    Bytes(Vec<u8>),
+    /// A protocol error.
+    Status { code: i32, message: String },
+    /// A registered or read resource.
+    Registered {
+        urn: String,
+        id: String,
+        outputs: PropertyMap,
+        unknown: bool,
+        failed: bool,
+    },
+    /// Values by name.
+    Values(PropertyMap),
+    /// It is done.
+    Nothing,
+    /// It failed.
+    Failed(Error),
+}
+
+impl Message {
+    /// Writes the message into the list from place `at` on.
+    pub(super) fn write(self, writer: &Writer, list: Js, at: usize) -> Result<()> {
+        let scope = writer.scope();
+        let (tag, number, a, b) = match self {
+            Self::Answer { call, answer } => {
+                let (tag, a, b) = answer.write(writer)?;
+                (tag, call, a, b)
+            }
+            Self::ProviderCall {
+                call,
+                provider,
+                request,
+            } => {
+                // One number for object and method: the façade takes them apart.
+                let target = scope.number(f64::from(provider * 32 + request.method()))?;
+                let request = crate::provider::write_request(&request, writer)?;
+                (tag::PROVIDER_CALL, call, target, request)
+            }
+            Self::ProviderGivenUp(call) => (
+                tag::PROVIDER_GIVEN_UP,
+                call,
+                scope.undefined()?,
+                scope.undefined()?,
+            ),
+            Self::Program { run, start } => {
+                let program = scope.number(f64::from(start.program))?;
+                (tag::PROGRAM, run, program, start.write(writer)?)
+            }
+            Self::ProgramStop(run) => (tag::PROGRAM_STOP, run, scope.undefined()?, scope.undefined()?),
+            Self::ProgramDropped(program) => (
+                tag::PROGRAM_DROPPED,
+                program,
+                scope.undefined()?,
+                scope.undefined()?,
+            ),
+        };
+        scope.set_element(list, at, scope.number(tag)?)?;
+        scope.set_element(list, at + 1, scope.number(f64::from(number))?)?;
+        scope.set_element(list, at + 2, a)?;
+        scope.set_element(list, at + 3, b)
+    }
+}
+
+impl Answer {
+    fn write(self, writer: &Writer) -> Result<(f64, Js, Js)> {
+        let scope = writer.scope();
+        let nothing = scope.undefined()?;
+        Ok(match self {
+            Self::Bytes(content) => (tag::ANSWERED, scope.bytes(&content)?, nothing),
+            Self::Status { code, message } => {
+                let code = scope.number(f64::from(code))?;
+                (tag::STATUS, code, scope.text(&message)?)
+            }
+            Self::Registered {
+                urn,
+                id,
+                outputs,
+                unknown,
+                failed,
+            } => {
+                let object = scope.object()?;
+                writer.set_text(object, "urn", &urn)?;
+                if !id.is_empty() {
+                    writer.set_text(object, "id", &id)?;
+                }
+                writer.set_map(object, "outputs", &outputs)?;
+                writer.set_bool(object, "unknown", unknown)?;
+                writer.set_bool(object, "failed", failed)?;
+                (tag::ANSWERED, object, nothing)
+            }
+            Self::Values(values) => (tag::ANSWERED, writer.map(&values)?, nothing),
+            Self::Nothing => (tag::ANSWERED, nothing, nothing),
+            Self::Failed(error) => (tag::FAILED, scope.text(&errors::to_json(&error))?, nothing),
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! The one road between Rust's threads and the JavaScript thread, built so that many messages share one crossing.
+//!
+//! Rust puts messages in a queue and wakes JavaScript once; JavaScript takes the whole queue with one call. Nothing here
+//! waits for JavaScript, and the wake function is weak: an idle engine does not keep Node alive.
+
+mod message;
+mod pending;
+
+use std::{
+    future::Future,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use napi::{
+    Env, JsValue as _, Result, Status,
+    bindgen_prelude::{FnArgs, Function, FunctionRef, Unknown, within_runtime_if_available},
+    threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
+};
+use napi_derive::napi;
+use stackwright::property::PropertyValue;
+use tokio::runtime::Handle;
+
+pub(crate) use message::{Answer, Message};
+pub(crate) use pending::Pending;
+
+use crate::{
+    convert::{Reader, Scope, Writer},
+    errors, registration,
+};
+
+/// A weak function without arguments: it wakes the JavaScript side.
+type Wake = ThreadsafeFunction<(), Unknown<'static>, (), Status, false, true>;
+/// Makes instances of the façade's value classes.
+type Revive = FunctionRef<FnArgs<(u32, (), (), ())>, Unknown<'static>>;
+
+/// What both sides of one engine's road share.
+pub(crate) struct Shared {
+    queue: Mutex<Vec<Message>>,
+    /// True while JavaScript knows that there is something to take.
+    awake: AtomicBool,
+    wake: Wake,
+    revive: Revive,
+    /// Node's own runtime for native work.
+    handle: Handle,
+    /// Provider calls that JavaScript has not answered.
+    pub(crate) provider_calls: Pending<crate::provider::Asked>,
+    /// Programs that run in JavaScript.
+    pub(crate) runs: Pending<Arc<crate::program::Run>>,
+}
+
+impl Shared {
+    /// Sends a message; wakes JavaScript unless it is on its way already.
+    pub(crate) fn send(&self, message: Message) {
+        self.lock().push(message);
+        if !self.awake.swap(true, Ordering::AcqRel) {
+            let status = self.wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
+            if status != Status::Ok {
+                self.hang_up();
+            }
+        }
+    }
+
+    /// The environment has ended: nobody will answer. Whoever waits sees its sender go away.
+    fn hang_up(&self) {
+        let dropped = std::mem::take(&mut *self.lock());
+        drop(dropped);
+        self.provider_calls.clear();
+        self.runs.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Message>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Vec<Message> {
+        // First the flag, then the queue: what comes between is taken now and wakes once more for nothing.
+        self.awake.store(false, Ordering::Release);
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Starts a task.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        drop(self.handle.spawn(work));
+    }
+
+    /// Returns the runtime that all of this engine's work runs on.
+    pub(crate) const fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Returns a writer for the running callback.
+    pub(crate) fn writer(&self, env: &Env) -> Result<Writer> {
+        let revive = self.revive.borrow_back(env)?;
+        Ok(Writer::new(Scope::new(env.raw()), revive.raw()))
+    }
+}
+
+/// The JavaScript side's handle of the road.
+#[napi]
+pub struct Bridge {
+    pub(crate) shared: Arc<Shared>,
+}
+
+#[napi]
+impl Bridge {
+    /// Builds a road: `wake` is called when messages wait, `revive` makes instances of the value classes.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(
+        wake: Function<'_, (), Unknown<'static>>,
+        revive: Function<'_, FnArgs<(u32, (), (), ())>, Unknown<'static>>,
+    ) -> Result<Self> {
+        let wake = wake
+            .build_threadsafe_function::<()>()
+            .callee_handled::<false>()
+            .weak::<true>()
+            .build()?;
+        let shared = Shared {
+            queue: Mutex::default(),
+            awake: AtomicBool::new(false),
+            wake,
+            revive: revive.create_ref()?,
+            handle: within_runtime_if_available(Handle::current),
+            provider_calls: Pending::default(),
+            runs: Pending::default(),
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// Takes all waiting messages: a flat list of `tag, number, a, b`.
+    #[napi(catch_unwind, ts_return_type = "unknown[]")]
+    pub fn drain<'env>(&self, env: &'env Env) -> Result<Unknown<'env>> {
+        let writer = self.shared.writer(env)?;
+        let scope = writer.scope();
+        let messages = self.shared.take();
+        let list = scope.array(messages.len() * message::STRIDE)?;
+        for (index, message) in messages.into_iter().enumerate() {
+            scope.nested(|| message.write(&writer, list, index * message::STRIDE))?;
+        }
+        // SAFETY: the list is a handle of this callback's environment.
+        Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), list) })
+    }
+
+    /// Answers provider calls: a flat list of `number, succeeded, value`.
+    #[napi(catch_unwind)]
+    pub fn answer(&self, env: &Env, #[napi(ts_arg_type = "unknown[]")] answers: Unknown<'_>) -> Result<()> {
+        let reader = Reader::new(Scope::new(env.raw()))?;
+        let scope = reader.scope();
+        let answers = answers.raw();
+        let length = scope.length(answers)?;
+        for start in (0..length).step_by(3) {
+            scope.nested(|| {
+                let number = scope.as_number(scope.element(answers, start)?)?;
+                let succeeded = scope.as_bool(scope.element(answers, start + 1)?)?;
+                let value = scope.element(answers, start + 2)?;
+                if let Some(asked) = self.shared.provider_calls.take(number) {
+                    asked.answer(&reader, succeeded, value);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a value and makes it anew: what a value becomes on its way through the engine.
+#[napi(
+    catch_unwind,
+    ts_args_type = "bridge: Bridge, value: unknown",
+    ts_return_type = "unknown"
+)]
+pub fn round_trip<'env>(env: &'env Env, bridge: &Bridge, value: Unknown<'_>) -> Result<Unknown<'env>> {
+    let made = bridge.shared.writer(env)?.value(&read_value(env, &value)?)?;
+    // SAFETY: the value is a handle of this callback's environment.
+    Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), made) })
+}
+
+/// Writes a value in the engine's plain JSON form; secrets are readable.
+#[napi(catch_unwind, ts_args_type = "value: unknown")]
+pub fn value_to_json(env: &Env, value: Unknown<'_>) -> Result<String> {
+    registration::value_to_json(read_value(env, &value)?).map_err(|error| errors::to_napi(&error))
+}
+
+/// Reads a value from the engine's plain JSON form.
+#[napi(catch_unwind, ts_return_type = "unknown")]
+pub fn value_from_json<'env>(env: &'env Env, bridge: &Bridge, text: String) -> Result<Unknown<'env>> {
+    let value = registration::value_from_json(&text).map_err(|error| errors::to_napi(&error))?;
+    let made = bridge.shared.writer(env)?.value(&value)?;
+    // SAFETY: the value is a handle of this callback's environment.
+    Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), made) })
+}
+
+fn read_value(env: &Env, value: &Unknown<'_>) -> Result<PropertyValue> {
+    Reader::new(Scope::new(env.raw()))?
+        .value(value.raw())
+        .map_err(|error| errors::invalid("value", &error))
+}

@@ -1,0 +1,256 @@
+//! The engine, as the façade opens it.
+
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
+
+use napi::{Env, JsValue as _, Result, bindgen_prelude::Unknown};
+use napi_derive::napi;
+use stackwright::{
+    Error, StackSettings,
+    plugin::{PluginCommand, PluginSettings},
+    program::Program,
+    project::{Config, ConfigKey, ConfigValue},
+    property::PropertyValue,
+    provider::Capabilities,
+    runtime::Runtime,
+    secrets::PassphraseProvider,
+    store,
+};
+
+use crate::{
+    bridge::{Bridge, Shared},
+    convert::{Reader, Scope},
+    errors,
+    program::JsProgram,
+    provider::JsProvider,
+    registration,
+    stack::Stack,
+};
+
+/// A provider's object, by the façade's number.
+#[napi(object)]
+pub struct ProviderEntry {
+    /// The package.
+    pub package: String,
+    /// The façade's number of the object.
+    pub number: u32,
+    /// The methods that the object has, as bits.
+    pub methods: u32,
+    /// Whether secrets stay wrapped.
+    pub secrets: bool,
+    /// Whether values with dependencies stay so.
+    pub outputs: bool,
+    /// Whether it knows how to preview.
+    pub preview: bool,
+}
+
+/// How a plugin that is part of a language's SDK is started.
+#[napi(object)]
+pub struct CommandEntry {
+    /// The plugin's name.
+    pub name: String,
+    /// The executable and what comes before the engine's address.
+    pub command: Vec<String>,
+}
+
+/// The components of an engine.
+#[napi(object)]
+pub struct EngineSettings {
+    /// Where states live.
+    pub store: String,
+    /// Where relative folders of the store stand.
+    pub base_directory: String,
+    /// What secrets are encrypted with.
+    pub passphrase: String,
+    /// Providers in this process.
+    pub providers: Vec<ProviderEntry>,
+    /// Folders with plugins.
+    pub plugin_paths: Vec<String>,
+    /// A list of folders in the form of `PATH`.
+    pub plugin_path: Option<String>,
+    /// A folder of installed plugins.
+    pub plugin_cache: Option<String>,
+    /// Plugins of SDKs.
+    pub plugin_commands: Vec<CommandEntry>,
+    /// The object that decides what serves a package, described as a provider.
+    pub resolver: Option<ProviderEntry>,
+}
+
+/// What is said of a stack when it is opened.
+#[napi(object)]
+pub struct StackEntry {
+    /// The façade's number of the program.
+    pub program: Option<u32>,
+    /// Whether the program uses our own API.
+    pub own: bool,
+    /// The folder of the project.
+    pub root_directory: Option<String>,
+    /// Whether the stack is created when it does not exist.
+    pub create: bool,
+}
+
+/// An engine.
+#[napi]
+pub struct Engine {
+    engine: stackwright::Engine,
+    shared: Arc<Shared>,
+}
+
+#[napi]
+impl Engine {
+    /// Builds an engine on a road of its own.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(bridge: &Bridge, settings: EngineSettings) -> Result<Self> {
+        let shared = Arc::clone(&bridge.shared);
+        build(&shared, settings)
+            .map(|engine| Self { engine, shared })
+            .map_err(|error| errors::to_napi(&error))
+    }
+
+    /// Reads a configuration's values, to be given to `stack`.
+    #[napi(catch_unwind, ts_args_type = "project: string, values: unknown")]
+    pub fn config(&self, env: &Env, project: String, values: Unknown<'_>) -> Result<StackConfig> {
+        let values = Reader::new(Scope::new(env.raw()))?
+            .map(values.raw())
+            .map_err(|error| errors::invalid("config", &error))?;
+        let entries = values.into_iter().map(|(name, value)| {
+            let key = ConfigKey::parse_in_project(&name, &project)?;
+            Ok((key, config_value(value).map_err(|error| named(&name, &error))?))
+        });
+        let config = entries
+            .collect::<stackwright::Result<Config>>()
+            .map_err(|error| errors::to_napi(&error))?;
+        Ok(StackConfig(config))
+    }
+
+    /// Opens a stack.
+    #[napi]
+    pub async fn stack(&self, name: String, config: &StackConfig, entry: StackEntry) -> Result<Stack> {
+        let program = entry.program.map(|number| {
+            Arc::new(JsProgram::new(Arc::clone(&self.shared), number, entry.own)) as Arc<dyn Program>
+        });
+        let settings = StackSettings {
+            program,
+            config: config.0.clone(),
+            root_directory: entry.root_directory.map(PathBuf::from),
+            create: entry.create,
+            ..StackSettings::default()
+        };
+        match self.engine.stack(&name, settings).await {
+            Ok(stack) => Ok(Stack::new(stack, Arc::clone(&self.shared))),
+            Err(error) => Err(errors::to_napi(&error)),
+        }
+    }
+
+    /// Lists stacks, as `project/stack`.
+    #[napi]
+    pub async fn stacks(&self, project: Option<String>) -> Result<Vec<String>> {
+        match self.engine.stacks(project.as_deref()).await {
+            Ok(names) => Ok(names.iter().map(ToString::to_string).collect()),
+            Err(error) => Err(errors::to_napi(&error)),
+        }
+    }
+
+    /// Ends the plugin processes that are kept warm.
+    #[napi]
+    pub async fn close(&self) {
+        self.engine.close().await;
+    }
+}
+
+/// A stack's configuration.
+#[napi]
+pub struct StackConfig(Config);
+
+fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<stackwright::Engine> {
+    let runtime = Runtime::system(shared.handle().clone());
+    let base = PathBuf::from(&settings.base_directory);
+    let store = store::open(&settings.store, &base, &runtime)?;
+    let secrets = PassphraseProvider::new(settings.passphrase.as_str(), runtime.clone());
+    let plugins = plugins(&settings);
+    let mut builder = stackwright::Engine::builder(shared.handle().clone())
+        .runtime(runtime)
+        .store(store)
+        .secrets(Arc::new(secrets))
+        .plugins(plugins);
+    if let Some(entry) = settings.resolver {
+        builder = builder.resolver(Arc::new(provider_of(shared, entry)));
+    }
+    for entry in settings.providers {
+        let package = entry.package.clone();
+        builder = builder.provider(package, Arc::new(provider_of(shared, entry)));
+    }
+    builder.build()
+}
+
+/// Makes a provider of the façade's description.
+pub(crate) fn provider_of(shared: &Arc<Shared>, entry: ProviderEntry) -> JsProvider {
+    let capabilities = Capabilities {
+        accept_secrets: entry.secrets,
+        accept_outputs: entry.outputs,
+        supports_preview: entry.preview,
+        ..Capabilities::all()
+    };
+    JsProvider::new(Arc::clone(shared), entry.number, entry.methods, capabilities)
+}
+
+fn plugins(settings: &EngineSettings) -> PluginSettings {
+    let commands = settings.plugin_commands.iter().filter_map(|entry| {
+        let (program, arguments) = entry.command.split_first()?;
+        let command = PluginCommand {
+            program: PathBuf::from(program),
+            arguments: arguments.iter().map(OsString::from).collect(),
+            environment: Vec::new(),
+        };
+        Some((entry.name.clone(), command))
+    });
+    PluginSettings {
+        directories: settings.plugin_paths.iter().map(PathBuf::from).collect(),
+        path: settings.plugin_path.as_ref().map(OsString::from),
+        cache: settings.plugin_cache.as_ref().map(PathBuf::from),
+        commands: commands.collect(),
+        ..PluginSettings::default()
+    }
+}
+
+fn named(name: &str, error: &Error) -> Error {
+    Error::invalid(format!("config {name}: {}", error.message()))
+}
+
+/// Makes a configuration value; a secret that is no text is kept as its JSON text.
+fn config_value(value: PropertyValue) -> stackwright::Result<ConfigValue> {
+    Ok(match value {
+        PropertyValue::Null => ConfigValue::Null,
+        PropertyValue::Bool(value) => ConfigValue::Bool(value),
+        PropertyValue::Number(value) => number(value),
+        PropertyValue::String(text) => ConfigValue::plain(text),
+        PropertyValue::Secret(secret) => match &secret.element {
+            PropertyValue::String(text) => ConfigValue::secret(text.as_str()),
+            other => ConfigValue::secret(registration::value_to_json(other.clone())?),
+        },
+        PropertyValue::Array(values) => {
+            let values = values.iter().cloned().map(config_value);
+            ConfigValue::List(values.collect::<stackwright::Result<_>>()?)
+        }
+        PropertyValue::Object(map) => {
+            let entries = map.into_iter();
+            let entries = entries.map(|(name, value)| Ok((name.to_string(), config_value(value)?)));
+            ConfigValue::Object(entries.collect::<stackwright::Result<_>>()?)
+        }
+        _ => {
+            let message = "only texts, numbers, booleans, lists, objects and secrets can be configured";
+            return Err(Error::invalid(message));
+        }
+    })
+}
+
+/// Keeps whole numbers whole, as configuration files have them.
+fn number(value: f64) -> ConfigValue {
+    /// The largest number up to which every whole double is exact.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
+    if value.fract() == 0.0 && value.abs() <= EXACT {
+        ConfigValue::Integer(value as i128)
+    } else {
+        ConfigValue::Float(value)
+    }
+}

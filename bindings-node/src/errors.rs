@@ -1,0 +1,36 @@
+//! Errors on their way to JavaScript: all their facts as JSON in the message, from which the façade makes its classes.
+
+use std::error::Error as _;
+
+use stackwright::{Error, ErrorKind};
+
+/// The facts of an error, as JSON.
+pub(crate) fn to_json(error: &Error) -> String {
+    serde_json::json!({
+        "code": error.kind().name(),
+        "message": error.message(),
+        "urn": error.urn().map(stackwright::urn::Urn::as_str),
+        "provider": error.provider(),
+        "phase": error.phase(),
+        "hints": error.hints(),
+        "reason": error.source().map(ToString::to_string),
+    })
+    .to_string()
+}
+
+/// Wraps an error for a rejection or a throw.
+pub(crate) fn to_napi(error: &Error) -> napi::Error {
+    napi::Error::from_reason(to_json(error))
+}
+
+/// Wraps what a conversion said, as a caller's mistake at `place`.
+pub(crate) fn invalid(place: &str, error: &napi::Error) -> napi::Error {
+    to_napi(&Error::invalid(format!("{place}: {}", error.reason)))
+}
+
+/// Every kind of error: the names that classes of the façade carry as `code`.
+#[napi_derive::napi(catch_unwind)]
+#[must_use]
+pub fn error_codes() -> Vec<String> {
+    ErrorKind::ALL.iter().map(|kind| kind.name().to_owned()).collect()
+}

@@ -1,0 +1,296 @@
+//! What programs in JavaScript say to the monitor of their run: answers come over the bridge, under the caller's number.
+
+use std::{future::Future, panic::AssertUnwindSafe, sync::Arc};
+
+use futures::FutureExt as _;
+use napi::{Env, JsValue as _, Result, bindgen_prelude::Unknown};
+use napi_derive::napi;
+use stackwright::{
+    Error, ErrorKind,
+    diagnostic::{Diagnostic, Severity},
+    monitor::{Monitor, Registered, WireStatus},
+    urn::Urn,
+};
+
+use crate::{
+    bridge::{Answer, Bridge, Message, Shared},
+    convert::{Reader, Scope},
+    errors,
+    program::Run,
+    registration,
+};
+
+/// Methods that wait for nothing: they are answered without a task of their own.
+const AT_ONCE: [&str; 3] = [
+    "ResourceMonitor/SupportsFeature",
+    "ResourceMonitor/GetDeploymentInfo",
+    "ResourceMonitor/RegisterPackage",
+];
+
+/// The severities, by the façade's numbers.
+const SEVERITIES: [Severity; 4] = [
+    Severity::Debug,
+    Severity::Info,
+    Severity::Warning,
+    Severity::Error,
+];
+
+impl Bridge {
+    fn run(&self, number: u32) -> Result<Arc<Run>> {
+        self.shared.runs.get(number).ok_or_else(|| {
+            let message = "the run has ended: a program can register nothing after its end";
+            errors::to_napi(&Error::new(ErrorKind::Cancelled, message))
+        })
+    }
+
+    fn monitor(&self, run: u32) -> Result<Monitor> {
+        self.run(run).map(|run| run.monitor.clone())
+    }
+
+    fn answer_later(&self, call: u32, work: impl Future<Output = Answer> + Send + 'static) {
+        let reply = Reply {
+            shared: Arc::clone(&self.shared),
+            call: Some(call),
+        };
+        self.shared.spawn(async move {
+            let answer = AssertUnwindSafe(work).catch_unwind().await;
+            reply.send(answer.unwrap_or_else(|_| Answer::Failed(Error::internal("the engine panicked"))));
+        });
+    }
+}
+
+/// Owes JavaScript an answer; gives one also when it is dropped.
+struct Reply {
+    shared: Arc<Shared>,
+    call: Option<u32>,
+}
+
+impl Reply {
+    fn send(mut self, answer: Answer) {
+        if let Some(call) = self.call.take() {
+            self.shared.send(Message::Answer { call, answer });
+        }
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        if let Some(call) = self.call.take() {
+            let answer = Answer::Failed(Error::new(ErrorKind::Cancelled, "the engine was shut down"));
+            self.shared.send(Message::Answer { call, answer });
+        }
+    }
+}
+
+#[napi]
+#[allow(
+    clippy::too_many_arguments,
+    clippy::allow_attributes,
+    reason = "one crossing for all that a registration is; an expectation is not seen through the macro"
+)]
+impl Bridge {
+    /// Hands a protocol message to the monitor: `Service/Method` and its bytes.
+    #[napi(catch_unwind)]
+    pub fn monitor_call(
+        &self,
+        env: &Env,
+        run: u32,
+        call: u32,
+        method: String,
+        #[napi(ts_arg_type = "Uint8Array")] request: Unknown<'_>,
+    ) -> Result<()> {
+        let monitor = self.monitor(run)?;
+        let request = Scope::new(env.raw()).as_bytes(request.raw())?.ok_or_else(|| {
+            errors::to_napi(&Error::invalid(format!(
+                "the request of {method} is not made of bytes"
+            )))
+        })?;
+        if method.starts_with("Engine/") || AT_ONCE.contains(&method.as_str()) {
+            let answer = protocol_answer(monitor.call_at_once(&method, request));
+            self.shared.send(Message::Answer { call, answer });
+            return Ok(());
+        }
+        // Claims are decided here, in the order of the calls; the rest goes on elsewhere.
+        let answer = monitor.call(&method, request);
+        self.answer_later(call, async move { protocol_answer(answer.await) });
+        Ok(())
+    }
+
+    /// Says something: a flat list of `severity, message, urn, stream, ephemeral`.
+    #[napi(catch_unwind)]
+    pub fn log(
+        &self,
+        env: &Env,
+        run: u32,
+        #[napi(ts_arg_type = "unknown[]")] messages: Unknown<'_>,
+    ) -> Result<()> {
+        let Some(run) = self.shared.runs.get(run) else {
+            // What a program says after its end interests nobody.
+            return Ok(());
+        };
+        let scope = Scope::new(env.raw());
+        let list = messages.raw();
+        for start in (0..scope.length(list)?).step_by(5) {
+            let at = |place: u32| scope.element(list, start + place);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the façade's numbers are small; others are taken as debug messages"
+            )]
+            let (severity, stream) = (scope.as_number(at(0)?)? as usize, scope.as_number(at(3)?)? as i32);
+            let severity = SEVERITIES.get(severity).copied().unwrap_or(Severity::Debug);
+            let mut diagnostic = Diagnostic::new(severity, scope.as_text(at(1)?)?);
+            diagnostic.urn = scope.with_text(at(2)?, |urn| Urn::parse(urn).ok())?;
+            diagnostic.stream_id = stream;
+            diagnostic.ephemeral = scope.as_bool(at(4)?)?;
+            run.monitor.log_diagnostic(diagnostic);
+        }
+        Ok(())
+    }
+
+    /// Registers a resource; the document is all but its inputs, and absent when there are no options.
+    #[napi(catch_unwind)]
+    pub fn register(
+        &self,
+        env: &Env,
+        run: u32,
+        call: u32,
+        resource_type: String,
+        name: String,
+        custom: bool,
+        #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
+        document: Option<String>,
+    ) -> Result<()> {
+        let monitor = self.monitor(run)?;
+        let inputs = Reader::new(Scope::new(env.raw()))?
+            .map(inputs.raw())
+            .map_err(|error| errors::invalid(&name, &error))?;
+        let registration =
+            registration::registration(resource_type, name, custom, inputs, document.as_deref())
+                .map_err(|error| errors::to_napi(&error))?;
+        let registered = monitor.register(registration);
+        self.answer_later(call, async move { registered_answer(registered.await) });
+        Ok(())
+    }
+
+    /// Registers a component's outputs.
+    #[napi(catch_unwind)]
+    pub fn register_outputs(
+        &self,
+        env: &Env,
+        run: u32,
+        call: u32,
+        urn: String,
+        #[napi(ts_arg_type = "unknown")] outputs: Unknown<'_>,
+    ) -> Result<()> {
+        let monitor = self.monitor(run)?;
+        let urn = Urn::parse(&urn).map_err(|error| errors::to_napi(&error))?;
+        let outputs = Reader::new(Scope::new(env.raw()))?
+            .map(outputs.raw())
+            .map_err(|error| errors::invalid("outputs", &error))?;
+        self.answer_later(call, async move {
+            match monitor.register_outputs(&urn, outputs).await {
+                Ok(()) => Answer::Nothing,
+                Err(status) => Answer::Failed(status.into()),
+            }
+        });
+        Ok(())
+    }
+
+    /// Reads a resource that is not managed here; the document is all but its inputs.
+    #[napi(catch_unwind)]
+    pub fn read(
+        &self,
+        env: &Env,
+        run: u32,
+        call: u32,
+        document: String,
+        #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
+    ) -> Result<()> {
+        let monitor = self.monitor(run)?;
+        let inputs = Reader::new(Scope::new(env.raw()))?
+            .map(inputs.raw())
+            .map_err(|error| errors::invalid("inputs", &error))?;
+        let read = registration::read(&document, inputs).map_err(|error| errors::to_napi(&error))?;
+        let read = monitor.read(read);
+        self.answer_later(call, async move { registered_answer(read.await) });
+        Ok(())
+    }
+
+    /// Calls a function of a package; the document is all but its arguments.
+    #[napi(catch_unwind)]
+    pub fn invoke(
+        &self,
+        env: &Env,
+        run: u32,
+        call: u32,
+        document: String,
+        #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
+    ) -> Result<()> {
+        let monitor = self.monitor(run)?;
+        let inputs = Reader::new(Scope::new(env.raw()))?
+            .map(inputs.raw())
+            .map_err(|error| errors::invalid("arguments", &error))?;
+        let invoke = registration::invoke(&document, inputs).map_err(|error| errors::to_napi(&error))?;
+        self.answer_later(call, async move {
+            match monitor.invoke(invoke).await {
+                Ok(result) => Answer::Values(result),
+                Err(status) => Answer::Failed(status.into()),
+            }
+        });
+        Ok(())
+    }
+
+    /// Sets an output of the stack.
+    #[napi(catch_unwind)]
+    pub fn export(
+        &self,
+        env: &Env,
+        run: u32,
+        name: String,
+        #[napi(ts_arg_type = "unknown")] value: Unknown<'_>,
+    ) -> Result<()> {
+        let monitor = self.monitor(run)?;
+        let value = Reader::new(Scope::new(env.raw()))?
+            .value(value.raw())
+            .map_err(|error| errors::invalid(&name, &error))?;
+        monitor.export(&name, value);
+        Ok(())
+    }
+
+    /// Ends a run, with the error that the program ended with. `told` says that people have been told of it.
+    #[napi(catch_unwind)]
+    pub fn finish_run(&self, run: u32, error: Option<String>, told: Option<bool>) {
+        let kind = if told == Some(true) {
+            ErrorKind::Failed
+        } else {
+            ErrorKind::Program
+        };
+        if let Some(run) = self.shared.runs.get(run) {
+            run.finish(match error {
+                None => Ok(()),
+                Some(message) => Err(Error::new(kind, message)),
+            });
+        }
+    }
+}
+
+fn protocol_answer(result: std::result::Result<Vec<u8>, WireStatus>) -> Answer {
+    match result {
+        Ok(content) => Answer::Bytes(content),
+        Err(WireStatus { code, message }) => Answer::Status { code, message },
+    }
+}
+
+fn registered_answer(result: std::result::Result<Registered, WireStatus>) -> Answer {
+    match result {
+        Ok(registered) => Answer::Registered {
+            urn: registered.urn.to_string(),
+            id: registered.id.to_string(),
+            outputs: registered.outputs,
+            unknown: registered.unknown,
+            failed: registered.failed,
+        },
+        Err(status) => Answer::Failed(status.into()),
+    }
+}

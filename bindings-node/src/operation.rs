@@ -1,0 +1,141 @@
+//! An operation that runs: its end, its events, its cancellation.
+
+use std::sync::Arc;
+
+use napi::Result;
+use napi_derive::napi;
+use stackwright::{
+    event::{EventJson, EventStream},
+    operation::OperationResult,
+};
+use tokio::sync::Mutex;
+
+use crate::{bridge::Shared, errors, stack::Values};
+
+/// How many events cross together at most.
+const BATCH: usize = 512;
+
+/// An operation.
+#[napi]
+pub struct Operation {
+    operation: Arc<stackwright::operation::Operation>,
+    show_secrets: bool,
+    shared: Arc<Shared>,
+}
+
+impl Operation {
+    /// Wraps a started operation.
+    pub(crate) fn new(
+        operation: stackwright::operation::Operation,
+        show_secrets: bool,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
+            operation: Arc::new(operation),
+            show_secrets,
+            shared,
+        }
+    }
+}
+
+#[napi]
+impl Operation {
+    /// Waits for the end and returns what it came to, as JSON, outputs left out. Never rejects: a failure is in it.
+    #[napi]
+    pub async fn wait(&self) -> Result<String> {
+        let result = self.operation.wait().await;
+        Ok(summary(&result))
+    }
+
+    /// Returns the outputs of an operation that has ended; undefined before.
+    #[napi(catch_unwind, ts_return_type = "Record<string, unknown> | undefined")]
+    pub fn outputs(&self) -> Option<Values> {
+        self.operation.result().map(|result| Values {
+            values: result.outputs.clone(),
+            shared: Arc::clone(&self.shared),
+        })
+    }
+
+    /// Asks for an end; a second time, running provider calls are given up.
+    #[napi(catch_unwind)]
+    pub fn cancel(&self) {
+        self.operation.cancel();
+    }
+
+    /// Starts listening: the first listener hears everything.
+    #[napi(catch_unwind)]
+    pub fn events(&self) -> Events {
+        Events {
+            stream: Mutex::new(self.operation.events()),
+            json: EventJson {
+                show_secrets: self.show_secrets,
+                ..EventJson::default()
+            },
+        }
+    }
+}
+
+/// The events of an operation for one listener.
+#[napi]
+pub struct Events {
+    stream: Mutex<EventStream>,
+    json: EventJson,
+}
+
+#[napi]
+impl Events {
+    /// Waits for events and returns those that have happened, each as JSON; none when there will be no more.
+    #[napi]
+    pub async fn next(&self) -> Result<Vec<String>> {
+        let mut stream = self.stream.lock().await;
+        let mut lines = Vec::new();
+        if let Some(event) = stream.next().await {
+            lines.push(self.json.line(&event));
+            while lines.len() < BATCH
+                && let Some(event) = stream.try_next()
+            {
+                lines.push(self.json.line(&event));
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// Writes a result as JSON; the error's facts are a text of their own.
+fn summary(result: &OperationResult) -> String {
+    let diagnostics: Vec<_> = result
+        .diagnostics
+        .iter()
+        .map(|diagnostic| {
+            serde_json::json!({
+                "severity": diagnostic.severity.name(),
+                "message": diagnostic.message,
+                "urn": diagnostic.urn.as_ref().map(stackwright::urn::Urn::as_str),
+            })
+        })
+        .collect();
+    let steps: Vec<_> = result
+        .steps
+        .iter()
+        .map(|step| {
+            let metadata = &step.metadata;
+            serde_json::json!({
+                "op": metadata.op.name(),
+                "urn": metadata.urn.as_str(),
+                "type": metadata.resource_type.as_ref(),
+                "keys": metadata.keys,
+                "diffs": metadata.diffs,
+            })
+        })
+        .collect();
+    serde_json::json!({
+        "error": result.error.as_ref().map(errors::to_json),
+        "outcome": result.outcome,
+        "changes": result.changes,
+        "steps": steps,
+        "diagnostics": diagnostics,
+        "duration": result.duration.as_secs_f64(),
+        "tree": result.tree(),
+    })
+    .to_string()
+}

@@ -1,0 +1,144 @@
+//! Programs that run in JavaScript: started over the bridge, and told when their run is over.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use napi::Result;
+use stackwright::{
+    Error, ErrorKind,
+    monitor::Monitor,
+    program::{Program, ProgramContext, RunInfo},
+};
+use tokio::sync::oneshot;
+
+use crate::{
+    bridge::{Message, Shared},
+    convert::{Js, Writer},
+};
+
+/// How a program ended.
+pub(crate) type Ended = stackwright::Result<()>;
+
+/// A run that JavaScript has in hand.
+pub(crate) struct Run {
+    /// Where its resources go.
+    pub(crate) monitor: Monitor,
+    end: Mutex<Option<oneshot::Sender<Ended>>>,
+}
+
+impl Run {
+    /// Ends the run; a second time does nothing.
+    pub(crate) fn finish(&self, ended: Ended) {
+        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(end) = end {
+            // The engine may have given the program up meanwhile.
+            drop(end.send(ended));
+        }
+    }
+}
+
+/// A run that is to be started.
+pub(crate) struct Start {
+    /// The façade's number of the program.
+    pub(crate) program: u32,
+    info: Arc<RunInfo>,
+}
+
+impl Start {
+    /// Makes the object that tells a program of its run.
+    pub(crate) fn write(&self, writer: &Writer) -> Result<Js> {
+        let scope = writer.scope();
+        let info = &*self.info;
+        let object = scope.object()?;
+        writer.set_text(object, "project", &info.project)?;
+        writer.set_text(object, "stack", &info.stack)?;
+        writer.set_text(object, "organization", &info.organization)?;
+        if let Some(directory) = &info.root_directory {
+            writer.set_text(object, "rootDirectory", &directory.to_string_lossy())?;
+        }
+        let config = scope.object()?;
+        for (key, value) in &info.config {
+            writer.set_text(config, key, value)?;
+        }
+        scope.set_named(object, "config", config)?;
+        let secret_keys = writer.texts(&info.config_secret_keys)?;
+        scope.set_named(object, "configSecretKeys", secret_keys)?;
+        writer.set_bool(object, "dryRun", info.dry_run)?;
+        let parallel = scope.number(f64::from(info.parallel))?;
+        scope.set_named(object, "parallel", parallel)?;
+        Ok(object)
+    }
+}
+
+/// A program of the façade.
+pub(crate) struct JsProgram {
+    shared: Arc<Shared>,
+    number: u32,
+    /// True when the root stack is to be registered for it, as for all that know no SDK.
+    own: bool,
+}
+
+impl JsProgram {
+    /// Creates a program over the façade's number.
+    pub(crate) const fn new(shared: Arc<Shared>, number: u32, own: bool) -> Self {
+        Self { shared, number, own }
+    }
+}
+
+impl Drop for JsProgram {
+    fn drop(&mut self) {
+        self.shared.send(Message::ProgramDropped(self.number));
+    }
+}
+
+/// Takes the run off the table, also when the engine gives the program up.
+struct OnTable<'program> {
+    shared: &'program Shared,
+    run: u32,
+}
+
+impl Drop for OnTable<'_> {
+    fn drop(&mut self) {
+        if self.shared.runs.remove(self.run).is_some() {
+            self.shared.send(Message::ProgramStop(self.run));
+        }
+    }
+}
+
+#[async_trait]
+impl Program for JsProgram {
+    async fn run(&self, context: ProgramContext) -> Ended {
+        if self.own {
+            context.monitor.register_root_stack().await?;
+        }
+        let (end, mut ended) = oneshot::channel();
+        let run = Run {
+            monitor: context.monitor.clone(),
+            end: Mutex::new(Some(end)),
+        };
+        let number = self.shared.runs.put(Arc::new(run));
+        let on_table = OnTable {
+            shared: &self.shared,
+            run: number,
+        };
+        let start = Start {
+            program: self.number,
+            info: Arc::clone(&context.info),
+        };
+        self.shared.send(Message::Program { run: number, start });
+        let result = tokio::select! {
+            result = &mut ended => result,
+            () = context.ended() => {
+                self.shared.send(Message::ProgramStop(number));
+                ended.await
+            }
+        };
+        drop(on_table);
+        result.unwrap_or_else(|_| {
+            Err(Error::new(
+                ErrorKind::Program,
+                "the JavaScript environment of the program has ended",
+            ))
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! Answers and errors from JavaScript objects.
+
+use std::sync::Arc;
+
+use napi::{Result, sys::ValueType};
+use stackwright::{
+    event::{DetailedDiff, DiffKind, PropertyDiff},
+    property::PropertyMap,
+    provider::{
+        CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InitFailure, InvokeResponse,
+        ProviderError, ProviderStatus, ReadResponse, Resolution, UpdateResponse,
+    },
+};
+
+use super::method;
+use crate::{
+    bridge::Shared,
+    convert::{Js, Reader},
+    engine::{ProviderEntry, provider_of},
+};
+
+/// An answer, by the shape that it has.
+pub(crate) enum Answered {
+    Check(CheckResponse),
+    Diff(DiffResponse),
+    Create(CreateResponse),
+    Read(ReadResponse),
+    Update(UpdateResponse),
+    Invoke(InvokeResponse),
+    Resolution(Resolution),
+    Nothing,
+}
+
+impl Answered {
+    /// Reads the answer to a method. `inputs` are the values that the call asked for.
+    pub(super) fn read(
+        reader: &Reader,
+        shared: &Arc<Shared>,
+        method: u32,
+        value: Js,
+        inputs: PropertyMap,
+    ) -> Result<Self> {
+        let present = reader.scope().kind(value)? == ValueType::napi_object;
+        match method {
+            method::CHECK | method::CHECK_CONFIG => check(reader, present.then_some(value), inputs),
+            method::DIFF | method::DIFF_CONFIG if present => diff(reader, value),
+            method::DIFF | method::DIFF_CONFIG => Ok(Self::Diff(DiffResponse::default())),
+            method::CREATE if present => Ok(Self::Create(CreateResponse {
+                id: reader.text_field(value, "id")?.unwrap_or_default().into(),
+                outputs: reader.map_field(value, "outputs")?.unwrap_or(inputs),
+                refresh_before_update: refresh_before_update(reader, value)?,
+            })),
+            method::CREATE => Err(napi::Error::from_reason("expected an object with an id")),
+            method::READ if present => Ok(Self::Read(ReadResponse {
+                id: reader.text_field(value, "id")?.unwrap_or_default().into(),
+                inputs: reader.map_field(value, "inputs")?,
+                outputs: reader.map_field(value, "outputs")?,
+                refresh_before_update: refresh_before_update(reader, value)?,
+            })),
+            method::READ => Ok(Self::Read(ReadResponse::default())),
+            method::UPDATE if present => Ok(Self::Update(UpdateResponse {
+                outputs: reader.map_field(value, "outputs")?.unwrap_or(inputs),
+                refresh_before_update: refresh_before_update(reader, value)?,
+            })),
+            method::UPDATE => Ok(Self::Update(UpdateResponse {
+                outputs: inputs,
+                ..UpdateResponse::default()
+            })),
+            method::INVOKE if present => Ok(Self::Invoke(InvokeResponse {
+                result: reader.map_field(value, "result")?.unwrap_or_default(),
+                failures: failures(reader, value)?,
+            })),
+            method::INVOKE => Ok(Self::Invoke(InvokeResponse::default())),
+            method::RESOLVE if present => resolution(reader, shared, value),
+            method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
+            _ => Ok(Self::Nothing),
+        }
+    }
+}
+
+/// Reads `{ address }`, or the façade's description of a provider in this process.
+fn resolution(reader: &Reader, shared: &Arc<Shared>, value: Js) -> Result<Answered> {
+    if let Some(address) = reader.text_field(value, "address")? {
+        return Ok(Answered::Resolution(Resolution::Address(address)));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the façade's numbers are small and whole"
+    )]
+    let number = |name| -> Result<u32> { Ok(reader.number_field(value, name)?.unwrap_or_default() as u32) };
+    let flag = |name| -> Result<bool> { Ok(reader.bool_field(value, name)?.unwrap_or_default()) };
+    let entry = ProviderEntry {
+        package: String::new(),
+        number: number("number")?,
+        methods: number("methods")?,
+        secrets: flag("secrets")?,
+        outputs: flag("outputs")?,
+        preview: flag("preview")?,
+    };
+    let provider = Arc::new(provider_of(shared, entry));
+    Ok(Answered::Resolution(Resolution::InProcess(provider)))
+}
+
+fn check(reader: &Reader, value: Option<Js>, inputs: PropertyMap) -> Result<Answered> {
+    let Some(value) = value else {
+        let failures = Vec::new();
+        return Ok(Answered::Check(CheckResponse { inputs, failures }));
+    };
+    Ok(Answered::Check(CheckResponse {
+        inputs: reader.map_field(value, "inputs")?.unwrap_or(inputs),
+        failures: failures(reader, value)?,
+    }))
+}
+
+fn failures(reader: &Reader, value: Js) -> Result<Vec<CheckFailure>> {
+    let Some(list) = reader.field(value, "failures")? else {
+        return Ok(Vec::new());
+    };
+    reader.elements(list, "failures", |failure| {
+        Ok(CheckFailure {
+            property: reader.text_field(failure, "property")?.unwrap_or_default(),
+            reason: reader.text_field(failure, "reason")?.unwrap_or_default(),
+        })
+    })
+}
+
+fn refresh_before_update(reader: &Reader, value: Js) -> Result<bool> {
+    Ok(reader
+        .bool_field(value, "refreshBeforeUpdate")?
+        .unwrap_or_default())
+}
+
+fn diff(reader: &Reader, value: Js) -> Result<Answered> {
+    let replaces = reader.texts_field(value, "replaces")?;
+    let diffs = reader.texts_field(value, "diffs")?;
+    let detailed_diff = match reader.field(value, "detailedDiff")? {
+        Some(detailed) => Some(detailed_diff(reader, detailed)?),
+        None => None,
+    };
+    let something = !replaces.is_empty()
+        || !diffs.is_empty()
+        || detailed_diff
+            .as_ref()
+            .is_some_and(|detailed| !detailed.is_empty());
+    let changes = match changes(reader, value)? {
+        Some(changes) => changes,
+        None if something => DiffChanges::Some,
+        None => DiffChanges::Unknown,
+    };
+    Ok(Answered::Diff(DiffResponse {
+        changes,
+        replaces,
+        stables: reader.texts_field(value, "stables")?,
+        diffs,
+        detailed_diff,
+        delete_before_replace: reader
+            .bool_field(value, "deleteBeforeReplace")?
+            .unwrap_or_default(),
+        unavailable: None,
+    }))
+}
+
+/// Reads whether anything differs; `None` when nothing is said.
+fn changes(reader: &Reader, value: Js) -> Result<Option<DiffChanges>> {
+    let Some(changes) = reader.field(value, "changes")? else {
+        return Ok(None);
+    };
+    if reader.scope().kind(changes)? != ValueType::napi_string {
+        let changes = reader.bool_field(value, "changes")?;
+        return Ok(changes.map(|changes| match changes {
+            true => DiffChanges::Some,
+            false => DiffChanges::None,
+        }));
+    }
+    match reader.scope().as_text(changes)?.as_str() {
+        "none" => Ok(Some(DiffChanges::None)),
+        "some" => Ok(Some(DiffChanges::Some)),
+        "unknown" => Ok(Some(DiffChanges::Unknown)),
+        other => Err(napi::Error::from_reason(format!(
+            "changes: there is no answer {other:?}"
+        ))),
+    }
+}
+
+/// Reads `{ path: "update" }` or `{ path: { kind: "update", inputDiff: true } }`.
+fn detailed_diff(reader: &Reader, value: Js) -> Result<DetailedDiff> {
+    let mut result = DetailedDiff::new();
+    reader.entries(value, |path, entry| {
+        let (name, input_diff) = if reader.scope().kind(entry)? == ValueType::napi_string {
+            (reader.scope().as_text(entry)?, false)
+        } else {
+            let kind = reader.text_field(entry, "kind")?.unwrap_or_default();
+            (kind, reader.bool_field(entry, "inputDiff")?.unwrap_or_default())
+        };
+        let kind = match name.as_str() {
+            "add" => DiffKind::Add,
+            "add-replace" => DiffKind::AddReplace,
+            "delete" => DiffKind::Delete,
+            "delete-replace" => DiffKind::DeleteReplace,
+            "update" => DiffKind::Update,
+            "update-replace" => DiffKind::UpdateReplace,
+            _ => {
+                let message = format!("detailedDiff.{path}: there is no kind {name:?} of differences");
+                return Err(napi::Error::from_reason(message));
+            }
+        };
+        result.insert(path.to_owned(), PropertyDiff { kind, input_diff });
+        Ok(())
+    })?;
+    Ok(result)
+}
+
+/// Reads the façade's description of what a method threw.
+pub(super) fn error(reader: &Reader, value: Js) -> ProviderError {
+    read_error(reader, value).unwrap_or_else(|error| {
+        let message = format!("the provider's error can not be read: {}", error.reason);
+        ProviderError::new(ProviderStatus::Internal, message)
+    })
+}
+
+fn read_error(reader: &Reader, value: Js) -> Result<ProviderError> {
+    let message = reader.text_field(value, "message")?.unwrap_or_default();
+    if let Some(failure) = reader.field(value, "initFailure")? {
+        let mut error = ProviderError::init_failed(InitFailure {
+            id: reader.text_field(failure, "id")?.unwrap_or_default(),
+            inputs: reader.map_field(failure, "inputs")?,
+            outputs: reader.map_field(failure, "outputs")?.unwrap_or_default(),
+            reasons: reader.texts_field(failure, "reasons")?,
+            refresh_before_update: refresh_before_update(reader, failure)?,
+        });
+        if !message.is_empty() {
+            error.message = message;
+        }
+        return Ok(error);
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "codes that gRPC does not define are unknown"
+    )]
+    let status = reader
+        .number_field(value, "status")?
+        .map_or(2, |code| code as i32);
+    Ok(ProviderError::new(ProviderStatus::from_code(status), message))
+}

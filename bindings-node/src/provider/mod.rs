@@ -1,0 +1,322 @@
+//! Providers that are JavaScript objects: calls go over the bridge, many at a time, and answers come back the same way.
+
+mod answer;
+mod plain;
+mod request;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use napi::Result;
+use stackwright::{
+    Error, ErrorKind,
+    property::PropertyMap,
+    provider::{
+        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
+        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider,
+        ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Resolution,
+        ResolutionRequest, Resolver, UpdateRequest, UpdateResponse,
+    },
+};
+use tokio::sync::oneshot;
+
+pub(crate) use request::Request;
+
+use crate::{
+    bridge::{Message, Shared},
+    convert::{Js, Reader},
+};
+use answer::Answered;
+
+/// The methods that an object may have, with the names and the bits that the façade knows.
+pub(crate) mod method {
+    pub(crate) const NAMES: [&str; 13] = [
+        "checkConfig",
+        "diffConfig",
+        "configure",
+        "check",
+        "diff",
+        "create",
+        "read",
+        "update",
+        "delete",
+        "invoke",
+        "cancel",
+        "close",
+        "resolve",
+    ];
+    pub(crate) const CHECK_CONFIG: u32 = 0;
+    pub(crate) const DIFF_CONFIG: u32 = 1;
+    pub(crate) const CONFIGURE: u32 = 2;
+    pub(crate) const CHECK: u32 = 3;
+    pub(crate) const DIFF: u32 = 4;
+    pub(crate) const CREATE: u32 = 5;
+    pub(crate) const READ: u32 = 6;
+    pub(crate) const UPDATE: u32 = 7;
+    pub(crate) const DELETE: u32 = 8;
+    pub(crate) const INVOKE: u32 = 9;
+    pub(crate) const CANCEL: u32 = 10;
+    pub(crate) const CLOSE: u32 = 11;
+    /// Not a provider's, but a resolver's: it goes the same way.
+    pub(crate) const RESOLVE: u32 = 12;
+}
+
+/// The names of provider methods: a provider's `methods` has bit N set when it has the Nth.
+#[napi_derive::napi(catch_unwind)]
+#[must_use]
+pub fn provider_methods() -> Vec<String> {
+    method::NAMES.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// A provider whose methods run on the JavaScript thread.
+pub(crate) struct JsProvider {
+    shared: Arc<Shared>,
+    /// The façade's number of the object.
+    number: u32,
+    methods: u32,
+    capabilities: Capabilities,
+}
+
+/// A call that JavaScript has not answered.
+pub(crate) struct Asked {
+    method: u32,
+    shared: Arc<Shared>,
+    /// What absent answers fall back to: the inputs asked for.
+    inputs: PropertyMap,
+    reply: oneshot::Sender<ProviderResult<Answered>>,
+}
+
+impl Asked {
+    /// Gives the answer to whoever waits.
+    pub(crate) fn answer(self, reader: &Reader, succeeded: bool, value: Js) {
+        let result = if succeeded {
+            Answered::read(reader, &self.shared, self.method, value, self.inputs).map_err(|error| {
+                let name = method::NAMES[self.method as usize];
+                let message = format!(
+                    "the provider's answer to {name} can not be read: {}",
+                    error.reason
+                );
+                ProviderError::new(ProviderStatus::Internal, message)
+            })
+        } else {
+            Err(answer::error(reader, value))
+        };
+        // Whoever asked may have given up meanwhile.
+        drop(self.reply.send(result));
+    }
+}
+
+/// Tells JavaScript that nobody waits for a call's answer any more, unless it was answered.
+struct GiveUp<'call> {
+    shared: &'call Shared,
+    number: u32,
+}
+
+impl Drop for GiveUp<'_> {
+    fn drop(&mut self) {
+        if self.shared.provider_calls.remove(self.number).is_some() {
+            self.shared.send(Message::ProviderGivenUp(self.number));
+        }
+    }
+}
+
+impl JsProvider {
+    /// Creates a provider over the façade's object `number`, which has the methods whose bits are set.
+    pub(crate) fn new(shared: Arc<Shared>, number: u32, methods: u32, capabilities: Capabilities) -> Self {
+        Self {
+            shared,
+            number,
+            methods,
+            capabilities,
+        }
+    }
+
+    const fn has(&self, method: u32) -> bool {
+        self.methods & (1 << method) != 0
+    }
+
+    async fn ask(&self, mut request: Request) -> ProviderResult<Answered> {
+        let sent = match self.capabilities.accept_secrets {
+            true => None,
+            false => plain::unwrap(&mut request),
+        };
+        let mut result = self.ask_as_is(request).await;
+        if let Some(sent) = &sent {
+            match &mut result {
+                Ok(answered) => plain::wrap(answered, sent),
+                Err(error) => plain::wrap_error(error, sent),
+            }
+        }
+        result
+    }
+
+    async fn ask_as_is(&self, request: Request) -> ProviderResult<Answered> {
+        let (reply, answer) = oneshot::channel();
+        let method = request.method();
+        let inputs = request.fallback();
+        let call = self.shared.provider_calls.put(Asked {
+            method,
+            shared: Arc::clone(&self.shared),
+            inputs,
+            reply,
+        });
+        let give_up = GiveUp {
+            shared: &self.shared,
+            number: call,
+        };
+        self.shared.send(Message::ProviderCall {
+            call,
+            provider: self.number,
+            request,
+        });
+        let result = answer.await;
+        drop(give_up);
+        result.unwrap_or_else(|_| {
+            Err(ProviderError::new(
+                ProviderStatus::Unavailable,
+                "the JavaScript environment of the provider has ended",
+            ))
+        })
+    }
+}
+
+/// The error of an answer to another method: the bridge matches them, so this is a bug.
+fn mismatch<T>() -> ProviderResult<T> {
+    Err(ProviderError::new(
+        ProviderStatus::Internal,
+        "the answer belongs to another call",
+    ))
+}
+
+macro_rules! ask {
+    ($self:ident, $request:ident, $answer:ident, $ask:expr) => {
+        match $self.ask(Request::$request($ask)).await? {
+            Answered::$answer(answer) => Ok(answer),
+            _ => mismatch(),
+        }
+    };
+}
+
+#[async_trait]
+impl Provider for JsProvider {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(self.capabilities)
+    }
+
+    async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        if !self.has(method::CHECK_CONFIG) {
+            return Ok(unchecked(request));
+        }
+        ask!(self, CheckConfig, Check, request)
+    }
+
+    async fn diff_config(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        if !self.has(method::DIFF_CONFIG) {
+            return Ok(DiffResponse::default());
+        }
+        ask!(self, DiffConfig, Diff, request)
+    }
+
+    async fn configure(&self, request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
+        if self.has(method::CONFIGURE) {
+            self.ask(Request::Configure(request)).await?;
+        }
+        Ok(None)
+    }
+
+    async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        if !self.has(method::CHECK) {
+            return Ok(unchecked(request));
+        }
+        ask!(self, Check, Check, request)
+    }
+
+    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        if !self.has(method::DIFF) {
+            return Ok(DiffResponse::default());
+        }
+        ask!(self, Diff, Diff, request)
+    }
+
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        if !self.has(method::CREATE) {
+            return Err(missing("create", request.resource_type.as_ref()));
+        }
+        ask!(self, Create, Create, request)
+    }
+
+    async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
+        if !self.has(method::READ) {
+            return Ok(ReadResponse {
+                id: request.id,
+                inputs: Some(request.inputs),
+                outputs: Some(request.properties),
+                ..ReadResponse::default()
+            });
+        }
+        ask!(self, Read, Read, request)
+    }
+
+    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+        if !self.has(method::UPDATE) {
+            return Err(missing("update", request.resource_type.as_ref()));
+        }
+        ask!(self, Update, Update, request)
+    }
+
+    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+        if self.has(method::DELETE) {
+            self.ask(Request::Delete(request)).await?;
+        }
+        Ok(())
+    }
+
+    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+        if !self.has(method::INVOKE) {
+            let message = format!("unknown function {:?}", request.token);
+            return Err(ProviderError::unimplemented(message));
+        }
+        ask!(self, Invoke, Invoke, request)
+    }
+
+    async fn cancel(&self) {
+        if self.has(method::CANCEL) {
+            // A provider that fails to cancel is cancelled all the same: its running calls are given up.
+            drop(self.ask(Request::Cancel).await);
+        }
+    }
+
+    async fn close(&self) {
+        if self.has(method::CLOSE) {
+            // There is nobody left who could do anything about a failure.
+            drop(self.ask(Request::Close).await);
+        }
+    }
+}
+
+#[async_trait]
+impl Resolver for JsProvider {
+    async fn resolve(&self, request: ResolutionRequest) -> stackwright::Result<Resolution> {
+        match self.ask(Request::Resolve(request)).await {
+            Ok(Answered::Resolution(resolution)) => Ok(resolution),
+            Ok(_) => Err(Error::internal("the answer belongs to another call")),
+            Err(error) => Err(Error::new(ErrorKind::Plugin, error.message)),
+        }
+    }
+}
+
+fn unchecked(request: CheckRequest) -> CheckResponse {
+    CheckResponse {
+        inputs: request.news,
+        failures: Vec::new(),
+    }
+}
+
+fn missing(method: &str, resource_type: &str) -> ProviderError {
+    ProviderError::unimplemented(format!("the provider of {resource_type} has no method {method}"))
+}
+
+/// Writes a request as the façade's methods take it.
+pub(crate) fn write_request(request: &Request, writer: &crate::convert::Writer) -> Result<Js> {
+    request.write(writer)
+}

@@ -1,0 +1,215 @@
+//! Requests as JavaScript objects.
+
+use napi::Result;
+use stackwright::{
+    property::PropertyMap,
+    provider::{
+        CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
+        ReadRequest, ResolutionRequest, UpdateRequest,
+    },
+    token::{ResourceId, TypeToken},
+    urn::Urn,
+};
+
+use super::method;
+use crate::convert::{Js, Writer};
+
+/// A request of a provider's method.
+pub(crate) enum Request {
+    CheckConfig(CheckRequest),
+    DiffConfig(DiffRequest),
+    Configure(ConfigureRequest),
+    Check(CheckRequest),
+    Diff(DiffRequest),
+    Create(CreateRequest),
+    Read(ReadRequest),
+    Update(UpdateRequest),
+    Delete(DeleteRequest),
+    Invoke(InvokeRequest),
+    Cancel,
+    Close,
+    Resolve(ResolutionRequest),
+}
+
+impl Request {
+    /// Returns the method's number.
+    pub(crate) const fn method(&self) -> u32 {
+        match self {
+            Self::CheckConfig(_) => method::CHECK_CONFIG,
+            Self::DiffConfig(_) => method::DIFF_CONFIG,
+            Self::Configure(_) => method::CONFIGURE,
+            Self::Check(_) => method::CHECK,
+            Self::Diff(_) => method::DIFF,
+            Self::Create(_) => method::CREATE,
+            Self::Read(_) => method::READ,
+            Self::Update(_) => method::UPDATE,
+            Self::Delete(_) => method::DELETE,
+            Self::Invoke(_) => method::INVOKE,
+            Self::Cancel => method::CANCEL,
+            Self::Close => method::CLOSE,
+            Self::Resolve(_) => method::RESOLVE,
+        }
+    }
+
+    /// Returns the values that an answer without values stands for.
+    pub(super) fn fallback(&self) -> PropertyMap {
+        match self {
+            Self::CheckConfig(request) | Self::Check(request) => request.news.clone(),
+            Self::Create(request) => request.inputs.clone(),
+            Self::Update(request) => request.news.clone(),
+            Self::DiffConfig(_)
+            | Self::Configure(_)
+            | Self::Diff(_)
+            | Self::Read(_)
+            | Self::Delete(_)
+            | Self::Invoke(_)
+            | Self::Cancel
+            | Self::Close
+            | Self::Resolve(_) => PropertyMap::new(),
+        }
+    }
+
+    /// Makes the object.
+    pub(super) fn write(&self, writer: &Writer) -> Result<Js> {
+        let object = writer.scope().object()?;
+        match self {
+            Self::CheckConfig(request) | Self::Check(request) => check(writer, object, request)?,
+            Self::DiffConfig(request) | Self::Diff(request) => diff(writer, object, request)?,
+            Self::Configure(request) => {
+                writer.set_text(object, "urn", request.urn.as_str())?;
+                writer.set_text(object, "name", &request.name)?;
+                writer.set_text(object, "id", request.id.as_ref())?;
+                writer.set_map(object, "inputs", &request.inputs)?;
+            }
+            Self::Create(request) => {
+                subject(
+                    writer,
+                    object,
+                    &request.urn,
+                    &request.resource_type,
+                    &request.name,
+                )?;
+                writer.set_map(object, "inputs", &request.inputs)?;
+                limits(writer, object, request.timeout, request.preview)?;
+            }
+            Self::Read(request) => {
+                subject(
+                    writer,
+                    object,
+                    &request.urn,
+                    &request.resource_type,
+                    &request.name,
+                )?;
+                identity(writer, object, &request.id)?;
+                writer.set_map(object, "inputs", &request.inputs)?;
+                writer.set_map(object, "outputs", &request.properties)?;
+                limits(writer, object, request.timeout, request.preview)?;
+            }
+            Self::Update(request) => update(writer, object, request)?,
+            Self::Delete(request) => {
+                subject(
+                    writer,
+                    object,
+                    &request.urn,
+                    &request.resource_type,
+                    &request.name,
+                )?;
+                identity(writer, object, &request.id)?;
+                writer.set_map(object, "inputs", &request.inputs)?;
+                writer.set_map(object, "outputs", &request.outputs)?;
+                limits(writer, object, request.timeout, false)?;
+            }
+            Self::Invoke(request) => {
+                writer.set_text(object, "token", &request.token)?;
+                writer.set_map(object, "arguments", &request.arguments)?;
+                writer.set_bool(object, "preview", request.preview)?;
+            }
+            Self::Cancel | Self::Close => {}
+            Self::Resolve(request) => resolve(writer, object, request)?,
+        }
+        Ok(object)
+    }
+}
+
+fn resolve(writer: &Writer, object: Js, request: &ResolutionRequest) -> Result<()> {
+    writer.set_text(object, "kind", request.kind.name())?;
+    writer.set_text(object, "name", &request.name)?;
+    if let Some(version) = &request.version {
+        writer.set_text(object, "version", &version.to_string())?;
+    }
+    if !request.download_url.is_empty() {
+        writer.set_text(object, "downloadUrl", &request.download_url)?;
+    }
+    let checksums = writer.scope().object()?;
+    for (platform, checksum) in &request.checksums {
+        writer.set_text(checksums, platform, checksum)?;
+    }
+    writer.scope().set_named(object, "checksums", checksums)
+}
+
+fn check(writer: &Writer, object: Js, request: &CheckRequest) -> Result<()> {
+    subject(
+        writer,
+        object,
+        &request.urn,
+        &request.resource_type,
+        &request.name,
+    )?;
+    if let Some(olds) = &request.olds {
+        writer.set_map(object, "oldInputs", olds)?;
+    }
+    writer.set_map(object, "inputs", &request.news)?;
+    let seed = writer.scope().bytes(&request.random_seed)?;
+    writer.scope().set_named(object, "randomSeed", seed)?;
+    writer.set_bool(object, "preview", request.preview)
+}
+
+fn diff(writer: &Writer, object: Js, request: &DiffRequest) -> Result<()> {
+    subject(
+        writer,
+        object,
+        &request.urn,
+        &request.resource_type,
+        &request.name,
+    )?;
+    identity(writer, object, &request.id)?;
+    writer.set_map(object, "oldInputs", &request.old_inputs)?;
+    writer.set_map(object, "oldOutputs", &request.old_outputs)?;
+    writer.set_map(object, "inputs", &request.news)?;
+    let ignored = writer.texts(&request.ignore_changes)?;
+    writer.scope().set_named(object, "ignoreChanges", ignored)?;
+    writer.set_bool(object, "preview", request.preview)
+}
+
+fn update(writer: &Writer, object: Js, request: &UpdateRequest) -> Result<()> {
+    subject(
+        writer,
+        object,
+        &request.urn,
+        &request.resource_type,
+        &request.name,
+    )?;
+    identity(writer, object, &request.id)?;
+    writer.set_map(object, "oldInputs", &request.old_inputs)?;
+    writer.set_map(object, "oldOutputs", &request.old_outputs)?;
+    writer.set_map(object, "inputs", &request.news)?;
+    let ignored = writer.texts(&request.ignore_changes)?;
+    writer.scope().set_named(object, "ignoreChanges", ignored)?;
+    limits(writer, object, request.timeout, request.preview)
+}
+
+fn subject(writer: &Writer, object: Js, urn: &Urn, resource_type: &TypeToken, name: &str) -> Result<()> {
+    writer.set_text(object, "urn", urn.as_str())?;
+    writer.set_text(object, "type", resource_type.as_ref())?;
+    writer.set_text(object, "name", name)
+}
+
+fn identity(writer: &Writer, object: Js, id: &ResourceId) -> Result<()> {
+    writer.set_text(object, "id", id.as_ref())
+}
+
+fn limits(writer: &Writer, object: Js, timeout: f64, preview: bool) -> Result<()> {
+    let timeout = writer.scope().number(timeout)?;
+    writer.scope().set_named(object, "timeout", timeout)?;
+    writer.set_bool(object, "preview", preview)
+}

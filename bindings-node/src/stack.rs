@@ -1,0 +1,140 @@
+//! A stack and its operations.
+
+use std::sync::Arc;
+
+use napi::{
+    Result,
+    bindgen_prelude::{ToNapiValue, TypeName},
+    sys,
+};
+use napi_derive::napi;
+use stackwright::{
+    Error,
+    operation::{OperationKind, OperationOptions},
+    program::Program,
+    property::PropertyMap,
+};
+
+use crate::{bridge::Shared, errors, operation::Operation, program::JsProgram};
+
+/// A stack.
+#[napi]
+pub struct Stack {
+    stack: stackwright::Stack,
+    shared: Arc<Shared>,
+}
+
+impl Stack {
+    /// Wraps an opened stack.
+    pub(crate) const fn new(stack: stackwright::Stack, shared: Arc<Shared>) -> Self {
+        Self { stack, shared }
+    }
+}
+
+/// Values on their way to JavaScript: they are made when the promise is resolved, on the right thread.
+pub struct Values {
+    pub(crate) values: PropertyMap,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl TypeName for Values {
+    fn type_name() -> &'static str {
+        "object"
+    }
+
+    fn value_type() -> napi::ValueType {
+        napi::ValueType::Object
+    }
+}
+
+impl ToNapiValue for Values {
+    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> Result<sys::napi_value> {
+        value.shared.writer(&napi::Env::from_raw(env))?.map(&value.values)
+    }
+}
+
+#[napi]
+impl Stack {
+    /// The name, as `project/stack`.
+    #[napi(getter, catch_unwind)]
+    pub fn name(&self) -> String {
+        self.stack.name().to_string()
+    }
+
+    /// Starts an operation: `update`, `refresh` or `destroy`, with options as JSON.
+    #[napi(catch_unwind)]
+    pub fn start(
+        &self,
+        kind: String,
+        options: String,
+        program: Option<u32>,
+        own: Option<bool>,
+    ) -> Result<Operation> {
+        let kind = match kind.as_str() {
+            "update" => OperationKind::Update,
+            "refresh" => OperationKind::Refresh,
+            "destroy" => OperationKind::Destroy,
+            _ => {
+                let error = Error::invalid(format!("there is no operation {kind:?}"));
+                return Err(errors::to_napi(&error));
+            }
+        };
+        let options =
+            OperationOptions::from_json(options.as_bytes()).map_err(|error| errors::to_napi(&error))?;
+        let program = program.map(|number| {
+            let own = own.unwrap_or(true);
+            Arc::new(JsProgram::new(Arc::clone(&self.shared), number, own)) as Arc<dyn Program>
+        });
+        let show_secrets = options.show_secrets;
+        let operation = self.stack.start(kind, options, program);
+        Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))
+    }
+
+    /// Returns the state as a deployment document.
+    #[napi]
+    pub async fn export(&self, show_secrets: bool) -> Result<String> {
+        let document = self.stack.export(show_secrets).await;
+        document
+            .and_then(|text| {
+                String::from_utf8(text).map_err(|_| Error::internal("the deployment document is not a text"))
+            })
+            .map_err(|error| errors::to_napi(&error))
+    }
+
+    /// Replaces the state by a deployment document.
+    #[napi]
+    pub async fn import(&self, document: String) -> Result<()> {
+        let imported = self.stack.import(document.as_bytes()).await;
+        imported.map_err(|error| errors::to_napi(&error))
+    }
+
+    /// Returns the stack's outputs.
+    #[napi(ts_return_type = "Promise<Record<string, unknown>>")]
+    pub async fn outputs(&self) -> Result<Values> {
+        let values = self
+            .stack
+            .outputs()
+            .await
+            .map_err(|error| errors::to_napi(&error))?;
+        let shared = Arc::clone(&self.shared);
+        Ok(Values { values, shared })
+    }
+
+    /// Returns the history as JSON, newest first.
+    #[napi]
+    pub async fn history(&self) -> Result<String> {
+        let history = self
+            .stack
+            .history()
+            .await
+            .map_err(|error| errors::to_napi(&error))?;
+        Ok(serde_json::Value::Array(history).to_string())
+    }
+
+    /// Removes the stack.
+    #[napi]
+    pub async fn remove(&self, force: bool) -> Result<()> {
+        let removed = self.stack.remove(force).await;
+        removed.map_err(|error| errors::to_napi(&error))
+    }
+}

@@ -1,0 +1,420 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import {
+    CancelledError,
+    FailedError,
+    InitFailedError,
+    ProgramError,
+    ProviderError,
+    ProviderStatus,
+    secret,
+    Secret,
+    Unknown,
+} from "../index.mjs";
+import { eventsOf, failureOf, folder, Memory, memoryEngine } from "./support.mjs";
+
+const THING = "mem:index:Thing";
+
+/** Reads the records of a stack. */
+async function records(stack) {
+    const { deployment } = JSON.parse(await stack.export({ showSecrets: true }));
+    return deployment.resources ?? [];
+}
+
+test("a stack lives: preview, create, no change, update, refresh, destroy, remove", async () => {
+    const provider = new Memory();
+    const engine = memoryEngine(provider);
+    let content = "one";
+    const stack = await engine.stack("shop/dev", {
+        program: (context) => {
+            const first = context.resource(THING, "first", { content });
+            context.resource(THING, "second", { content: first.get("size") });
+            context.export("size", first.get("size"));
+        },
+    });
+    assert.equal(stack.name, "shop/dev");
+    const preview = await stack.preview();
+    assert.equal(preview.changes.create, 3);
+    assert.equal(provider.things.size, 0, "a preview makes nothing");
+    const created = await stack.up();
+    assert.equal(created.changes.create, 3);
+    assert.equal(created.outputs.size, 3);
+    assert.match(String(created), /first/);
+    assert.deepEqual(await stack.outputs(), { size: 3 });
+    assert.equal((await stack.up()).changes.same, 3);
+    content = "three";
+    const updated = await stack.up();
+    assert.equal(updated.changes.update, 2, "the second takes the first's new size");
+    assert.equal((await stack.outputs()).size, 5);
+    await stack.refresh();
+    const destroyed = await stack.destroy();
+    assert.ok(destroyed.changes.delete >= 2);
+    assert.equal(provider.things.size, 0);
+    assert.ok((await stack.history()).length >= 4);
+    await stack.remove();
+    assert.deepEqual(await engine.stacks(), []);
+});
+
+test("values carry their dependencies, property by property", async () => {
+    const stack = await memoryEngine().stack("shop/dev", {
+        program: (context) => {
+            const a = context.resource(THING, "a", { content: "x" });
+            const b = context.resource(THING, "b", { content: "y" });
+            context.resource(THING, "c", {
+                content: a.get("size").apply((size) => size + 1),
+                list: [{ deep: b.id }],
+                plain: 1,
+            });
+        },
+    });
+    await stack.up();
+    const byName = Object.fromEntries((await records(stack)).map((record) => [record.urn.split("::").at(-1), record]));
+    assert.equal(byName.c.inputs.content, 2);
+    assert.equal(byName.c.inputs.list[0].deep, byName.b.id);
+    assert.deepEqual(byName.c.propertyDependencies.content, [byName.a.urn]);
+    assert.deepEqual(byName.c.propertyDependencies.list, [byName.b.urn]);
+    assert.deepEqual(byName.c.propertyDependencies.plain ?? [], []);
+    assert.deepEqual([...byName.c.dependencies].sort(), [byName.a.urn, byName.b.urn].sort());
+});
+
+test("components group resources, and depending on one is depending on what is in it", async () => {
+    const stack = await memoryEngine().stack("shop/dev", {
+        program: async (context) => {
+            const group = context.component("mem:index:Group", "group");
+            const inner = context.resource(THING, "inner", { content: "x" }, { parent: group });
+            group.registerOutputs({ size: inner.get("size") });
+            context.resource(THING, "after", {}, { dependsOn: group, protect: false });
+        },
+    });
+    await stack.up();
+    const all = await records(stack);
+    const named = (name) => all.find((record) => record.urn.endsWith(`::${name}`));
+    assert.equal(named("inner").parent, named("group").urn);
+    assert.match(named("inner").urn, /mem:index:Group\$mem:index:Thing/);
+    assert.deepEqual(named("group").outputs, { size: 1 });
+    assert.ok(named("after").dependencies.includes(named("inner").urn));
+});
+
+test("unknowns of a preview stay unknown through apply, and secrets stay secret", async () => {
+    const seen = [];
+    const stack = await memoryEngine().stack("shop/dev", {
+        config: { password: secret("hunter2"), plain: "p", "other:n": 3, list: [1, { a: true }] },
+        program: async (context) => {
+            seen.push(context.dryRun, context.config("plain"), context.config("other:n"), context.config("list"));
+            const password = context.config("password");
+            assert.ok(password instanceof Secret);
+            const a = context.resource(THING, "a", { content: password });
+            const size = await a.get("size").apply((size) => `size ${size}`);
+            seen.push(size instanceof Unknown ? "unknown" : size);
+            context.export("secret", a.get("content").apply((text) => text.toUpperCase()));
+        },
+    });
+    await stack.preview();
+    await stack.up();
+    assert.deepEqual(seen, [
+        true, "p", "3", '[1,{"a":true}]', "unknown",
+        false, "p", "3", '[1,{"a":true}]', "size 7",
+    ]);
+    const { secret: exported } = await stack.outputs();
+    assert.ok(exported instanceof Secret);
+    assert.equal(exported.value, "HUNTER2");
+    assert.ok(!(await stack.export()).includes("hunter2"), "a state has no secret in the clear");
+    assert.ok((await stack.export({ showSecrets: true })).includes("hunter2"));
+});
+
+test("functions are called, and their results are usable", async () => {
+    const stack = await memoryEngine().stack("shop/dev", {
+        program: async (context) => {
+            const a = context.resource(THING, "a", { content: "abc" });
+            const doubled = context.invoke("mem:index:double", { x: a.get("size") });
+            context.export("doubled", doubled.get("doubled"));
+        },
+    });
+    await stack.preview();
+    const { outputs } = await stack.up();
+    assert.deepEqual(outputs, { doubled: 6 });
+});
+
+test("existing things are read", async () => {
+    const provider = new Memory();
+    provider.things.set("old-1", { content: "found" });
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: async (context) => {
+            const old = context.read(THING, "old", "old-1");
+            context.export("content", old.get("content"));
+        },
+    });
+    assert.equal((await stack.up()).outputs.content, "found");
+});
+
+test("an awaited resource tells its URN, id and outputs", async () => {
+    let registered;
+    const stack = await memoryEngine().stack("shop/dev", {
+        program: async (context) => {
+            registered = await context.resource(THING, "a", { content: "abc" });
+        },
+    });
+    await stack.up();
+    assert.equal(registered.urn, "urn:pulumi:dev::shop::mem:index:Thing::a");
+    assert.equal(registered.id, "a-1");
+    assert.equal(registered.outputs.size, 3);
+    assert.equal(registered.failed, false);
+});
+
+test("a program's error ends the operation with its message and its place", async () => {
+    const stack = await memoryEngine().stack("shop/dev", {
+        program: async () => {
+            throw new TypeError("boom");
+        },
+    });
+    const error = await failureOf(stack.up());
+    assert.ok(error instanceof ProgramError);
+    assert.match(error.message, /boom/);
+    assert.match(error.programStack, /own_api\.test\.mjs/);
+    assert.equal(error.result.outcome, "failed");
+    assert.ok(error.result.diagnostics.some(({ severity, message }) => severity === "error" && /boom/.test(message)));
+});
+
+test("a resource with wrong inputs fails the program, unless it looks after the failure", async () => {
+    const engine = memoryEngine();
+    const stack = await engine.stack("shop/dev", {
+        program: (context) => {
+            context.resource(THING, "a", { f: () => 1 });
+        },
+    });
+    assert.match((await failureOf(stack.up())).message, /a: f: a function is not a value/);
+    const careful = await engine.stack("shop/careful", {
+        program: async (context) => {
+            await assert.rejects(async () => context.resource("no-type", "a"), /not a valid type token/);
+        },
+    });
+    await careful.up();
+});
+
+test("a provider's error is its own words, and a check's failure names the property", async () => {
+    const provider = new Memory({
+        create: ({ name }) => {
+            if (name === "no") {
+                throw new ProviderError("quota is used up", ProviderStatus.resourceExhausted);
+            }
+        },
+    });
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: (context) => {
+            context.resource(THING, "no", {});
+        },
+    });
+    const error = await failureOf(stack.up());
+    assert.ok(error instanceof FailedError);
+    assert.ok(error.result.diagnostics.some(({ message }) => message.includes("quota is used up")));
+    const checked = await failureOf(
+        stack.up({
+            program: (context) => {
+                context.resource(THING, "bad", { bad: true });
+            },
+        }),
+    );
+    assert.ok(checked.result.diagnostics.some(({ message }) => message.includes("must not be set")));
+});
+
+test("a resource whose initialization failed is kept", async () => {
+    const provider = new Memory({
+        create: ({ name }) => {
+            throw new InitFailedError({ id: `${name}-half`, outputs: { half: true }, reasons: ["not ready"] });
+        },
+    });
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: (context) => {
+            context.resource(THING, "a", {});
+        },
+    });
+    await failureOf(stack.up());
+    const kept = (await records(stack)).find((record) => record.type === THING);
+    assert.equal(kept.id, "a-half");
+    assert.deepEqual(kept.initErrors, ["not ready"]);
+});
+
+test("an answer that can not be read is the provider's error and names the place", async () => {
+    const provider = { create: () => ({ id: "x", outputs: { f: () => 1 } }), delete: () => undefined };
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: (context) => {
+            context.resource(THING, "a", {});
+        },
+    });
+    const error = await failureOf(stack.up());
+    assert.ok(
+        error.result.diagnostics.some(({ message }) => /answer to create.*outputs\.f: a function/.test(message)),
+        JSON.stringify(error.result.diagnostics),
+    );
+});
+
+test("events come in order, typed, and end with the cancel event", async () => {
+    const stack = await memoryEngine().stack("shop/dev", {
+        program: (context) => {
+            context.resource(THING, "a", {});
+            context.log.warning("look here");
+        },
+    });
+    const heard = [];
+    const operation = stack.up({ onEvent: (event) => heard.push(event) });
+    await operation;
+    assert.deepEqual(heard.map(({ sequence }) => sequence), heard.map((_, index) => index));
+    assert.ok("cancelEvent" in heard.at(-1));
+    assert.ok(heard.some((event) => event.diagnosticEvent?.message.includes("look here")));
+    assert.ok(heard.some((event) => event.resourcePreEvent?.metadata.op === "create"));
+});
+
+test("a slow listener holds up nobody and misses nothing", async () => {
+    const count = 300;
+    const stack = await memoryEngine().stack("shop/dev", {
+        program: (context) => {
+            for (let index = 0; index < count; index++) {
+                context.resource(THING, `t${index}`, {});
+            }
+        },
+    });
+    const operation = stack.up();
+    const events = operation.events();
+    const first = await events.next();
+    assert.equal(first.value.sequence, 0);
+    await operation;
+    let seen = 1;
+    for await (const event of events) {
+        assert.equal(event.sequence, seen++);
+    }
+    assert.ok(seen > 2 * count);
+    assert.deepEqual((await eventsOf(operation)).map((event) => Object.keys(event).at(-1)), ["cancelEvent"]);
+});
+
+test("an aborted signal cancels: what runs finishes, what waits is told, and the next operation goes on", async () => {
+    const controller = new AbortController();
+    let aborted = false;
+    const provider = new Memory({
+        create: async ({ name }) => {
+            if (name === "first") {
+                controller.abort();
+            }
+        },
+    });
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: async (context) => {
+            context.signal.addEventListener("abort", () => (aborted = true));
+            await context.resource(THING, "first", {});
+            await context.resource(THING, "second", {});
+        },
+    });
+    const error = await failureOf(stack.up({ signal: controller.signal }));
+    assert.ok(error instanceof CancelledError, `${error.code}: ${error.message}`);
+    assert.notEqual(error.result.outcome, "succeeded");
+    assert.ok(aborted, "the program was told");
+    const names = (await records(stack)).map(({ urn }) => urn.split("::").at(-1));
+    assert.ok(names.includes("first"), "what was made is recorded");
+    assert.ok(!names.includes("second"));
+    await stack.up();
+});
+
+test("a second cancellation gives up running provider calls, whose signals are aborted", async () => {
+    let operation;
+    const given = new Promise((resolve) => {
+        const provider = new Memory({
+            create: (_request, signal) =>
+                new Promise(() => {
+                    signal.addEventListener("abort", () => resolve("given up"));
+                    operation.cancel();
+                    setImmediate(() => operation.cancel());
+                }),
+        });
+        memoryEngine(provider)
+            .stack("shop/dev", { program: (context) => void context.resource(THING, "stuck", {}) })
+            .then((stack) => {
+                operation = stack.up();
+                operation.catch(() => undefined);
+            }, resolve);
+    });
+    assert.equal(await given, "given up");
+    assert.ok((await failureOf(operation)) instanceof CancelledError);
+});
+
+test("two operations on one stack at once: the second is a conflict", async (t) => {
+    const store = `file://${folder(t)}`;
+    let release;
+    const held = new Promise((resolve) => (release = resolve));
+    let started;
+    const running = new Promise((resolve) => (started = resolve));
+    const provider = new Memory({
+        create: () => {
+            started();
+            return held;
+        },
+    });
+    const program = (context) => void context.resource(THING, "a", {});
+    const first = await memoryEngine(provider, { store }).stack("shop/dev", { program });
+    const second = await memoryEngine(provider, { store }).stack("shop/dev", { program });
+    const operation = first.up();
+    await running;
+    const error = await failureOf(second.up());
+    assert.equal(error.code, "conflict");
+    release();
+    await operation;
+    await second.up();
+});
+
+test("what one engine writes, another with the same passphrase reads", async (t) => {
+    const store = `file://${folder(t)}`;
+    const provider = new Memory();
+    const program = (context) => {
+        context.export("s", secret("hunter2"));
+        context.resource(THING, "a", { content: secret("x") });
+    };
+    const written = await memoryEngine(provider, { store }).stack("shop/dev", { program });
+    await written.up();
+    const read = await memoryEngine(provider, { store }).stack("shop/dev", { create: false, program });
+    assert.equal((await read.outputs()).s.value, "hunter2");
+    assert.equal((await read.up()).changes.same, 2);
+    const document = await read.export();
+    const copy = await memoryEngine(provider, { store }).stack("shop/copy");
+    const wrong = memoryEngine(provider, { store, passphrase: "other" });
+    const error = await failureOf((await wrong.stack("shop/dev")).outputs());
+    assert.equal(error.code, "secrets");
+    assert.ok(document.includes("resources"));
+    assert.equal(copy.name, "shop/copy");
+});
+
+test("a state is exported, and imported again", async () => {
+    const engine = memoryEngine();
+    const program = (context) => void context.resource(THING, "a", { content: "x" });
+    const stack = await engine.stack("shop/dev", { program });
+    await stack.up();
+    const document = await stack.export();
+    await stack.import(JSON.stringify({ version: 3, deployment: { manifest: {}, resources: [] } }));
+    assert.deepEqual(await records(stack), []);
+    await stack.import(document);
+    assert.equal((await records(stack)).length, 3);
+    assert.equal((await failureOf(stack.import("nonsense"))).code, "state");
+});
+
+test("a resolver says who serves a package", async () => {
+    const asked = [];
+    const provider = new Memory();
+    const engine = memoryEngine(provider, {
+        providers: {},
+        resolver: async (request) => {
+            asked.push(`${request.kind} ${request.name}`);
+            if (request.name === "mem") {
+                return provider;
+            }
+            throw new Error(`no ${request.name} here, try the shop next door`);
+        },
+    });
+    const stack = await engine.stack("shop/dev", { program: (context) => void context.resource(THING, "a", {}) });
+    await stack.up();
+    assert.ok(asked.includes("resource mem"));
+    const error = await failureOf(
+        stack.up({ program: (context) => void context.resource("absent:index:Thing", "b", {}) }),
+    );
+    assert.ok(
+        error.result.diagnostics.some(({ message }) => message.includes("try the shop next door")) ||
+            error.message.includes("try the shop next door"),
+    );
+});

@@ -1,0 +1,297 @@
+/**
+ * Plays behaviour stories through the Node face: an actor that only forwards, as scenarios/PROTOCOL.md describes it.
+ * Lines of JSON come in and go out; what the director asks goes through the package's public API.
+ */
+import { createInterface } from "node:readline";
+
+import {
+    Engine,
+    fromPlainJson,
+    InitFailedError,
+    isUnknown,
+    ProviderError,
+    secret,
+    Secret,
+    StackwrightError,
+    toPlainJson,
+    Unknown,
+} from "../index.mjs";
+
+const SIGNATURE = "4dabf18193072939515e22adb298388d";
+const SECRET = "1b47061264138c4ac30d75fd1eb44270";
+const UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+const METHODS = [
+    "checkConfig", "diffConfig", "configure", "check", "diff", "create", "read", "update", "delete", "invoke", "cancel", "close",
+];
+/** Members of requests and answers that are values by name. */
+const VALUES = ["inputs", "oldInputs", "oldOutputs", "outputs", "arguments", "result"];
+
+const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
+
+/** The calls of providers that the director has not answered. */
+const calls = new Map();
+let nextCall = 1;
+
+function forwarder(name) {
+    const provider = { capabilities: { secrets: true, outputs: true, preview: true } };
+    for (const method of METHODS) {
+        provider[method] = (request, signal) => forward(name, method, request, signal);
+    }
+    return provider;
+}
+
+function forward(name, method, request = {}, signal) {
+    const call = nextCall++;
+    const sent = { ...request, randomSeed: undefined };
+    for (const member of VALUES) {
+        if (sent[member] !== undefined) {
+            sent[member] = toPlainJson(sent[member]);
+        }
+    }
+    return new Promise((resolve, reject) => {
+        calls.set(call, { resolve, reject });
+        signal?.addEventListener("abort", () => calls.delete(call) && tell({ abandoned: call }));
+        tell({ call, package: name, method, request: sent });
+    });
+}
+
+function answerCall({ call, ok, error }) {
+    const waiting = calls.get(call);
+    calls.delete(call);
+    if (error?.initFailure) {
+        waiting?.reject(new InitFailedError(withValues(error.initFailure)));
+    } else if (error) {
+        waiting?.reject(new ProviderError(error.message, error.status));
+    } else {
+        waiting?.resolve(withValues(ok ?? undefined));
+    }
+}
+
+function withValues(answer) {
+    const read = answer && { ...answer };
+    for (const member of VALUES) {
+        if (read?.[member]) {
+            read[member] = fromPlainJson(read[member]);
+        }
+    }
+    return read;
+}
+
+/** One run of the program: what the director has registered in it, by handle. */
+class Run {
+    handles = new Map();
+
+    constructor(context) {
+        this.context = context;
+        this.finished = new Promise((resolve, reject) => {
+            this.finish = (error) => (error === undefined ? resolve() : reject(new Error(error)));
+        });
+    }
+
+    resource(reference) {
+        // A URN is passed on as it is.
+        return typeof reference === "string" ? reference : this.handles.get(reference.$resource);
+    }
+
+    output([handle, ...path]) {
+        const source = this.handles.get(handle);
+        const [first, ...rest] = path;
+        const start = first === "urn" || first === "id" ? source[first] : source.get(first);
+        return rest.reduce((output, step) => output.get(step), start);
+    }
+
+    /** Makes a value of plain JSON in which outputs of resources may stand. */
+    value(json) {
+        if (json === UNKNOWN) {
+            return new Unknown();
+        }
+        if (typeof json !== "object" || json === null) {
+            return json;
+        }
+        if (Array.isArray(json)) {
+            return json.map((element) => this.value(element));
+        }
+        if (json.$output !== undefined) {
+            return this.output(json.$output);
+        }
+        if (json.$resource !== undefined) {
+            return this.resource(json);
+        }
+        if (json[SIGNATURE] === SECRET) {
+            return new Secret(this.value(json.value));
+        }
+        if (json[SIGNATURE] !== undefined) {
+            return fromPlainJson(json);
+        }
+        return Object.fromEntries(Object.entries(json).map(([name, value]) => [name, this.value(value)]));
+    }
+
+    options(goal) {
+        const { type, name, custom, id, inputs, dependencies, providers, ...rest } = goal;
+        const options = { ...rest };
+        for (const member of ["parent", "provider", "deletedWith"]) {
+            if (rest[member] !== undefined) {
+                options[member] = this.resource(rest[member]);
+            }
+        }
+        if (dependencies !== undefined) {
+            options.dependsOn = dependencies.map((reference) => this.resource(reference));
+        }
+        if (rest.replaceWith !== undefined) {
+            options.replaceWith = rest.replaceWith.map((reference) => this.resource(reference));
+        }
+        if (providers !== undefined) {
+            const resources = providers.map((reference) => this.resource(reference));
+            options.providers = Object.fromEntries(
+                resources.map((resource) => [resource.type.split(":").at(-1), resource]),
+            );
+        }
+        if (rest.replacementTrigger !== undefined) {
+            options.replacementTrigger = this.value(rest.replacementTrigger);
+        }
+        return options;
+    }
+
+    register({ as, goal }) {
+        const make = goal.custom === false ? "component" : "resource";
+        const made = this.context[make](goal.type, goal.name, this.value(goal.inputs ?? {}), this.options(goal));
+        return this.keep(as, made);
+    }
+
+    read({ as, goal }) {
+        const inputs = this.value(goal.inputs ?? {});
+        const made = this.context.read(goal.type, goal.name, this.value(goal.id), inputs, this.options(goal));
+        return this.keep(as, made);
+    }
+
+    async keep(as, resource) {
+        this.handles.set(as, resource);
+        const { urn, id = "", outputs, unknown, failed } = await resource;
+        return { urn, id, outputs: toPlainJson(outputs), unknown, failed };
+    }
+
+    async registerOutputs({ of, outputs }) {
+        await this.resource(of).registerOutputs(this.value(outputs));
+        return {};
+    }
+
+    async invoke({ as, goal }) {
+        const { token, arguments: given, ...options } = goal;
+        for (const member of ["parent", "provider"]) {
+            if (options[member] !== undefined) {
+                options[member] = this.resource(options[member]);
+            }
+        }
+        if (options.dependsOn !== undefined) {
+            options.dependsOn = options.dependsOn.map((reference) => this.resource(reference));
+        }
+        const result = this.context.invoke(token, this.value(given ?? {}), options);
+        this.handles.set(as, result);
+        const value = await result;
+        return isUnknown(value) ? { unknown: true } : { result: toPlainJson(value) };
+    }
+
+    export({ name, value }) {
+        this.context.export(name, this.value(value));
+        return {};
+    }
+
+    log({ severity, message }) {
+        this.context.log[severity](message);
+        return {};
+    }
+}
+
+const runs = new Map();
+let nextRun = 1;
+let engine;
+let stack;
+let operation;
+
+async function program(context) {
+    const number = nextRun++;
+    const run = new Run(context);
+    runs.set(number, run);
+    const ended = new Promise((resolve) => context.signal.addEventListener("abort", () => resolve("ended")));
+    tell({ program: number, preview: context.dryRun });
+    if ((await Promise.race([run.finished, ended])) === "ended") {
+        tell({ programEnded: number });
+    }
+}
+
+const asked = {
+    hello: () => ({ face: "node", references: "native" }),
+    async open({ store, passphrase, project, stack: name, packages, config }) {
+        const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each)]));
+        engine = new Engine({ store, passphrase, providers });
+        const values = Object.entries(config ?? {}).map(([key, entry]) => [
+            key,
+            entry.secret ? secret(entry.value) : entry.value,
+        ]);
+        stack = await engine.stack(`${project}/${name}`, { program, config: Object.fromEntries(values) });
+        return {};
+    },
+    async importState({ deployment }) {
+        await stack.import(JSON.stringify(deployment));
+        return {};
+    },
+    exportState: async () => JSON.parse(await stack.export({ showSecrets: true })),
+    async start({ operation: kind, options }) {
+        operation = stack[kind === "update" ? "up" : kind](options ?? {});
+        const events = [];
+        for await (const event of operation.events()) {
+            events.push(event);
+        }
+        const { error, result } = await operation.then(
+            (result) => ({ error: null, result }),
+            (error) => ({ error: describe(error), result: error.result }),
+        );
+        const { outcome, changes, outputs } = result;
+        return { outcome, error, changes, outputs: toPlainJson(outputs), events };
+    },
+    cancel() {
+        operation.cancel();
+        return {};
+    },
+    async close() {
+        await engine.close();
+        engine = stack = operation = undefined;
+        runs.clear();
+        return {};
+    },
+    bye: () => ({}),
+    finish({ program, error }) {
+        runs.get(program).finish(error);
+        return {};
+    },
+};
+for (const name of ["register", "read", "registerOutputs", "invoke", "export", "log"]) {
+    asked[name] = (request) => runs.get(request.program)[name](request);
+}
+
+function describe(error) {
+    if (!(error instanceof StackwrightError)) {
+        return { kind: "actor", message: error?.stack ?? String(error) };
+    }
+    const { code: kind, message, urn, provider, phase } = error;
+    return { kind, message, urn, provider, phase };
+}
+
+async function take(line) {
+    const message = JSON.parse(line);
+    if (message.call !== undefined) {
+        answerCall(message);
+        return;
+    }
+    const { id } = message;
+    try {
+        tell({ id, ok: await asked[message.do](message) });
+    } catch (error) {
+        tell({ id, error: describe(error) });
+    }
+    if (message.do === "bye") {
+        process.stdin.destroy();
+    }
+}
+
+createInterface({ input: process.stdin }).on("line", (line) => void take(line));

@@ -1,0 +1,265 @@
+/** Programs written with `@pulumi/pulumi`, run in this process. */
+import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
+import { test } from "node:test";
+
+import * as pulumi from "@pulumi/pulumi";
+
+import { CancelledError, FailedError, NotFoundError, sdkProgram, secret, Secret } from "../index.mjs";
+import { failureOf, Memory, memoryEngine } from "./support.mjs";
+
+class Thing extends pulumi.CustomResource {
+    constructor(name, inputs, options) {
+        super("mem:index:Thing", name, { size: undefined, ...inputs }, options);
+    }
+}
+
+class Group extends pulumi.ComponentResource {
+    constructor(name, content, options) {
+        super("mem:index:Group", name, {}, options);
+        this.inner = new Thing("inner", { content }, { parent: this });
+        this.registerOutputs({ size: this.inner.size });
+    }
+}
+
+const turns = async (count) => {
+    for (let turn = 0; turn < count; turn++) {
+        await new Promise((resolve) => setImmediate(resolve));
+    }
+};
+
+test("a program lives its life without any socket", async () => {
+    const provider = new Memory();
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        config: { plain: "p", password: secret("hunter2"), flag: true },
+        program: sdkProgram(async () => {
+            const config = new pulumi.Config();
+            assert.equal(config.require("plain"), "p");
+            assert.equal(config.requireBoolean("flag"), true);
+            assert.equal(pulumi.getProject(), "shop");
+            const group = new Group("group", config.requireSecret("password"));
+            const second = new Thing("second", { content: group.inner.size }, { dependsOn: [group] });
+            const doubled = await pulumi.runtime.invoke("mem:index:double", { x: 4 });
+            await pulumi.log.info("from the program", second);
+            return {
+                stack: pulumi.getStack(),
+                size: second.size,
+                doubled: doubled.doubled,
+                password: config.requireSecret("password"),
+            };
+        }),
+    });
+    assert.equal((await stack.preview()).changes.create, 4);
+    assert.equal(provider.things.size, 0);
+    const created = await stack.up();
+    assert.equal(created.changes.create, 4);
+    assert.equal(created.outputs.doubled, 8);
+    assert.equal(created.outputs.stack, "dev");
+    assert.equal(created.outputs.size, 1);
+    assert.ok(created.outputs.password instanceof Secret);
+    assert.equal(created.outputs.password.value, "hunter2");
+    assert.ok(
+        created.diagnostics.some(
+            ({ message, urn }) => message.includes("from the program") && urn.endsWith("::second"),
+        ),
+    );
+    assert.equal((await stack.up()).changes.same, 4);
+    const { deployment } = JSON.parse(await stack.export());
+    const group = deployment.resources.find(({ type }) => type === "mem:index:Group");
+    assert.ok(group.outputs.size !== undefined, "a component's outputs are registered");
+    await stack.destroy();
+    assert.equal(provider.things.size, 0);
+});
+
+test("programs at once are strangers to each other, whatever happens to one", async () => {
+    const engine = memoryEngine();
+    const program = (fails) =>
+        sdkProgram(async () => {
+            const own = pulumi.getStack();
+            for (let index = 0; index < 20; index++) {
+                new Thing(`${own}-${index}`, { content: own });
+                await turns(1);
+                assert.equal(pulumi.getStack(), own);
+            }
+            if (fails) {
+                throw new Error(`${own} fails`);
+            }
+            return { own, who: new pulumi.Config().require("who") };
+        });
+    const names = ["a", "b", "c", "d", "e", "f"];
+    const results = await Promise.allSettled(
+        names.map(async (name) => {
+            const fails = name === "c";
+            const stack = await engine.stack(`shop/${name}`, { config: { who: name }, program: program(fails) });
+            return stack.up();
+        }),
+    );
+    for (const [index, { status, value, reason }] of results.entries()) {
+        const name = names[index];
+        if (name === "c") {
+            assert.match(reason.message, /c fails/);
+        } else {
+            assert.equal(status, "fulfilled", reason?.message);
+            assert.deepEqual(value.outputs, { own: name, who: name });
+            assert.equal(value.changes.create, 21);
+        }
+    }
+});
+
+test("every way to fail ends the run at once, with the right kind and the program's words", async () => {
+    const stack = await memoryEngine().stack("shop/dev", {});
+    const cases = {
+        "a throw": [async () => { throw new Error("boom"); }, "program", /boom/],
+        "a RunError": [async () => { throw new pulumi.RunError("just this"); }, "program", /^just this$/],
+        "a resource's rejected input": [
+            async () => void new Thing("x", { content: Promise.reject(new Error("late")) }),
+            "program",
+            /late/,
+        ],
+        "a rejected output": [
+            async () => void new Thing("x", { content: pulumi.output(1).apply(() => { throw new Error("applied"); }) }),
+            "program",
+            /applied/,
+        ],
+        "a logged error": [async () => void pulumi.log.error("told you"), "failed", /reported errors/],
+        "something that is no error": [async () => { throw "a text"; }, "program", /a text/],
+    };
+    for (const [name, [body, code, pattern]] of Object.entries(cases)) {
+        const error = await failureOf(stack.up({ program: sdkProgram(body) }));
+        assert.equal(error.code, code, `${name}: ${error.message}`);
+        assert.match(error.message, pattern, name);
+    }
+    await stack.up({ program: sdkProgram(async () => ({ fine: true })) });
+    assert.deepEqual(await stack.outputs(), { fine: true });
+});
+
+test("a program that fails takes nothing away that it had not come to", async () => {
+    const provider = new Memory();
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: sdkProgram(async () => {
+            new Thing("a", {});
+            new Thing("b", {});
+        }),
+    });
+    await stack.up();
+    assert.equal(provider.things.size, 2);
+    for (const body of [
+        async () => void new Thing("a", { content: Promise.reject(new Error("late")) }),
+        async () => { throw new Error("early"); },
+        async () => void pulumi.log.error("logged"),
+    ]) {
+        await failureOf(stack.up({ program: sdkProgram(body) }));
+        assert.equal(provider.things.size, 2, "nothing was deleted");
+    }
+});
+
+test("a failed resource ends the run also when the program waits for it for ever", async () => {
+    const provider = new Memory({
+        create: ({ name }) => {
+            if (name === "no") {
+                throw new Error("no such luck");
+            }
+        },
+    });
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: sdkProgram(async () => {
+            const failed = new Thing("no", {});
+            await pulumi.log.warn("about the failed one", failed);
+            await new Promise((resolve) => failed.size.apply(resolve));
+        }),
+    });
+    const error = await failureOf(stack.up());
+    assert.ok(error instanceof FailedError, `${error.code}: ${error.message}`);
+    assert.ok(error.result.diagnostics.some(({ message }) => message.includes("no such luck")));
+    // Neither its messages nor its registrations stand in the way of the next run in this process.
+    const next = await stack.up({
+        parallel: 1,
+        program: sdkProgram(async () => {
+            const thing = new Thing("yes", {});
+            await pulumi.log.info("fine", thing);
+            return { size: thing.size };
+        }),
+    });
+    assert.deepEqual(next.outputs, { size: 0 });
+    assert.ok(next.diagnostics.some(({ message }) => message.includes("fine")));
+});
+
+test("a cancelled operation ends its program", async () => {
+    const controller = new AbortController();
+    const provider = new Memory({ create: () => controller.abort() });
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: sdkProgram(async () => {
+            const first = new Thing("first", {});
+            new Thing("second", { content: first.size });
+            await new Promise(() => {});
+        }),
+    });
+    const error = await failureOf(stack.up({ signal: controller.signal }));
+    assert.ok(error instanceof CancelledError, `${error.code}: ${error.message}`);
+});
+
+test("a resource that is made outside of any run is refused, and reaches no stack", async () => {
+    const provider = new Memory();
+    const bus = new EventEmitter();
+    let refused;
+    bus.on("tick", () => {
+        try {
+            new Thing("lost", {});
+        } catch (error) {
+            refused = error;
+        }
+    });
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: sdkProgram(async () => void new Thing("a", {})),
+    });
+    await stack.up();
+    bus.emit("tick");
+    assert.equal(refused.code, "invalid_input");
+    assert.match(refused.message, /outside of any program's run/);
+    assert.equal(provider.things.size, 1);
+});
+
+test("the SDK's own mocks work beside the engine", async () => {
+    const stack = await memoryEngine().stack("shop/dev", { program: sdkProgram(async () => void new Thing("a", {})) });
+    await stack.up();
+    pulumi.runtime.setMocks({
+        newResource: ({ name, inputs }) => ({ id: `${name}-mock`, state: { ...inputs, size: 42 } }),
+        call: ({ inputs }) => inputs,
+    });
+    const thing = new Thing("mocked", {});
+    assert.equal(await new Promise((resolve) => thing.size.apply(resolve)), 42);
+    assert.equal((await stack.up()).changes.same, 2);
+});
+
+test("neither the environment nor the working directory is touched", async () => {
+    const [environment, directory] = [{ ...process.env }, process.cwd()];
+    const stack = await memoryEngine().stack("shop/dev", {
+        config: { a: "1" },
+        program: sdkProgram(async () => void new Thing("a", {})),
+    });
+    await stack.up();
+    assert.deepEqual({ ...process.env }, environment);
+    assert.equal(process.cwd(), directory);
+});
+
+test("a copy of the SDK that is not there is said so", async () => {
+    const stack = await memoryEngine().stack("shop/dev", {
+        program: sdkProgram(async () => undefined, { sdk: "/nowhere/at/all.js" }),
+    });
+    const error = await failureOf(stack.up());
+    assert.match(error.message, /@pulumi\/pulumi can not be found from \/nowhere/);
+    assert.throws(() => memoryEngine(new Memory(), { sdk: "/nowhere/at/all.js" }), NotFoundError);
+});
+
+test("a program with a thousand resources costs little more than the SDK itself", async (t) => {
+    const stack = await memoryEngine().stack("shop/dev", {
+        program: sdkProgram(async () => {
+            for (let index = 0; index < 1000; index++) {
+                new Thing(`t${index}`, { index, tags: { a: "b", c: [1, 2, 3] } });
+            }
+        }),
+    });
+    const began = performance.now();
+    assert.equal((await stack.preview()).changes.create, 1001);
+    t.diagnostic(`preview of 1000: ${Math.round(performance.now() - began)} ms`);
+});

@@ -1,0 +1,90 @@
+/** What the tests share: an engine in memory, and providers that do nothing or too much. */
+import * as fs from "node:fs";
+import * as os from "node:os";
+import * as path from "node:path";
+
+import { Engine } from "../index.mjs";
+
+/** A provider whose resources are entries of a map. */
+export class Memory {
+    constructor(hooks = {}) {
+        this.hooks = hooks;
+        this.things = new Map();
+        this.calls = [];
+        this.next = 1;
+    }
+
+    async check(request) {
+        this.calls.push(`check ${request.name}`);
+        await this.hooks.check?.(request);
+        if (request.inputs.bad !== undefined) {
+            return { failures: [{ property: "bad", reason: "must not be set" }] };
+        }
+        return undefined;
+    }
+
+    async create(request, signal) {
+        this.calls.push(`create ${request.name}`);
+        await this.hooks.create?.(request, signal);
+        const id = `${request.name}-${this.next++}`;
+        const outputs = { ...request.inputs, size: String(request.inputs.content ?? "").length };
+        this.things.set(id, outputs);
+        return { id, outputs };
+    }
+
+    async read(request) {
+        const outputs = this.things.get(request.id);
+        return outputs === undefined ? undefined : { id: request.id, inputs: request.inputs, outputs };
+    }
+
+    async update(request) {
+        this.calls.push(`update ${request.name}`);
+        const outputs = { ...request.inputs, size: String(request.inputs.content ?? "").length };
+        this.things.set(request.id, outputs);
+        return { outputs };
+    }
+
+    async delete(request) {
+        this.calls.push(`delete ${request.name}`);
+        this.things.delete(request.id);
+    }
+
+    invoke({ token, arguments: given }) {
+        if (token !== "mem:index:double") {
+            throw new Error(`unknown function ${token}`);
+        }
+        return { result: { doubled: given.x * 2 } };
+    }
+}
+
+/** Makes an engine in memory with a provider of the package `mem`. */
+export function memoryEngine(provider = new Memory(), options = {}) {
+    return new Engine({ store: "memory://", passphrase: "test", providers: { mem: provider }, ...options });
+}
+
+/** Makes a folder that is gone when the test is. */
+export function folder(test) {
+    const made = fs.mkdtempSync(path.join(os.tmpdir(), "stackwright-"));
+    test.after(() => fs.rmSync(made, { recursive: true, force: true }));
+    return made;
+}
+
+/** Collects the events of an operation. */
+export async function eventsOf(operation) {
+    const events = [];
+    for await (const event of operation.events()) {
+        events.push(event);
+    }
+    return events;
+}
+
+/** Returns what a promise is rejected with; fails when it is not. */
+export async function failureOf(promise) {
+    let value;
+    try {
+        value = await promise;
+    } catch (error) {
+        return error;
+    }
+    throw new Error(`expected a failure, got ${value}`);
+}

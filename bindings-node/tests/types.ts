@@ -1,0 +1,59 @@
+/** What the types must allow, and what they must refuse. Checked, never run. */
+import {
+    CancelledError,
+    type EngineEvent,
+    Engine,
+    type Operation,
+    Output,
+    type PropertyMap,
+    type Registered,
+    Secret,
+    secret,
+    type StackwrightError,
+} from "stackwright";
+
+export async function allowed(engine: Engine): Promise<void> {
+    const stack = await engine.stack("a/b", {
+        config: { text: "t", number: 1, nested: { list: [1, secret("s")] } },
+        program: async (context) => {
+            const thing = context.resource("a:b:C", "c", { values: [1, { deep: Promise.resolve("x") }], none: undefined });
+            const registered: Registered = await thing;
+            const id: Output<string> = thing.id;
+            const length: Output<number> = id.apply((text) => text.length);
+            const plain: number = await length;
+            const hidden: Secret<string> = secret("s");
+            const marked: Output<Secret> = context.secret(length);
+            context.resource("a:b:C", "d", { thing, length, plain, hidden, marked }, { parent: thing, protect: true });
+            context.export("urn", registered.urn);
+        },
+    });
+    const operation: Operation = stack.up({ signal: AbortSignal.timeout(1000), targets: ["urn"] });
+    for await (const event of operation.events()) {
+        const typed: EngineEvent = event;
+        const op: string | undefined = typed.resourcePreEvent?.metadata.op;
+        console.log(op);
+    }
+    const outputs: PropertyMap = (await operation).outputs;
+    console.log(outputs["x"]);
+    operation.catch((error: StackwrightError) => error.code);
+}
+
+export async function refused(engine: Engine): Promise<void> {
+    // @ts-expect-error an engine needs a store
+    new Engine({ passphrase: "x" });
+    const stack = await engine.stack("a/b", {
+        program: (context) => {
+            // @ts-expect-error a date is not a value
+            context.resource("a:b:C", "c", { when: new Date() });
+            // @ts-expect-error a function is not a value
+            context.resource("a:b:C", "c", { call: () => 1 });
+            // @ts-expect-error there is no such option
+            context.resource("a:b:C", "c", {}, { protected: true });
+        },
+    });
+    // @ts-expect-error options are of the right types
+    stack.up({ parallel: "3" });
+    // @ts-expect-error codes are fixed
+    const code: "other" = new CancelledError("x").code;
+    console.log(code);
+}

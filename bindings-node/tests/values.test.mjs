@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { test } from "node:test";
+import { inspect } from "node:util";
+
+import { Archive, Asset, isSecret, OutputValue, ResourceReference, secret, Secret, Unknown } from "../index.mjs";
+
+const require = createRequire(import.meta.url);
+const { native } = require("../dist/native.js");
+const { Bridge } = require("../dist/bridge.js");
+
+const bridge = new Bridge();
+const roundTrip = (value) => native.roundTrip(bridge.native, value);
+
+test("plain values come back as they were", () => {
+    const values = {
+        nothing: null,
+        yes: true,
+        number: -1.5,
+        big: Number.MAX_SAFE_INTEGER,
+        text: "héllo 🌍",
+        empty: "",
+        long: "x".repeat(10_000),
+        nearlyLong: "é".repeat(126) + "abc",
+        list: [1, "a", [null], {}],
+        nested: { a: { b: { c: [] } } },
+    };
+    assert.deepEqual(roundTrip(values), values);
+    assert.deepEqual(roundTrip([]), []);
+});
+
+test("texts of every length around the short buffer survive", () => {
+    for (let length = 240; length < 270; length++) {
+        for (const letter of ["a", "é", "€", "🌍"]) {
+            const text = letter.repeat(length);
+            assert.equal(roundTrip(text), text);
+            assert.equal(roundTrip(`a${text}`), `a${text}`);
+        }
+    }
+});
+
+test("undefined properties are left out, and undefined elements are null", () => {
+    assert.deepEqual(roundTrip({ a: undefined, b: 1 }), { b: 1 });
+    assert.deepEqual(roundTrip([undefined]), [null]);
+});
+
+test("values without a JavaScript kind are instances of their classes", () => {
+    const kept = roundTrip({
+        secret: secret({ deep: [secret("inner")] }),
+        unknown: new Unknown("number"),
+        asset: new Asset({ text: "content" }, "abc"),
+        file: new Asset({ path: "a/b" }),
+        remote: new Asset({ uri: "https://example.com/x" }),
+        archive: new Archive({ assets: { a: new Asset({ text: "x" }), sub: new Archive({ path: "dir" }) } }),
+        reference: new ResourceReference("urn:pulumi:s::p::a:b:C::n", "id-1", "1.2.3"),
+        component: new ResourceReference("urn:pulumi:s::p::a:b:C::n"),
+        pending: new ResourceReference("urn:pulumi:s::p::a:b:C::n", new Unknown()),
+        output: new OutputValue("v", true, ["urn:pulumi:s::p::a:b:C::n"]),
+        bytes: Buffer.from([0, 255]),
+    });
+    assert.ok(kept.secret instanceof Secret);
+    assert.equal(kept.secret.value.deep[0].value, "inner");
+    assert.deepEqual(kept.unknown, new Unknown("number"));
+    assert.deepEqual(kept.asset, new Asset({ text: "content" }, "abc"));
+    assert.equal(kept.file.path, "a/b");
+    assert.equal(kept.remote.uri, "https://example.com/x");
+    assert.equal(kept.archive.assets.a.text, "x");
+    assert.equal(kept.archive.assets.sub.path, "dir");
+    assert.deepEqual(kept.reference, new ResourceReference("urn:pulumi:s::p::a:b:C::n", "id-1", "1.2.3"));
+    assert.equal(kept.component.id, undefined);
+    assert.ok(kept.pending.id instanceof Unknown);
+    assert.deepEqual(kept.output.dependencies, ["urn:pulumi:s::p::a:b:C::n"]);
+    assert.ok(kept.output.secret);
+    assert.deepEqual([...kept.bytes], [0, 255]);
+});
+
+test("a property that is named __proto__ is a property", () => {
+    const value = JSON.parse('{"__proto__": {"polluted": true}, "a": 1}');
+    const kept = roundTrip(value);
+    assert.equal(kept.polluted, undefined);
+    assert.deepEqual(Object.getOwnPropertyDescriptor(kept, "__proto__").value, { polluted: true });
+});
+
+test("what is not a value is refused with its path", () => {
+    const refused = (value, pattern) =>
+        assert.throws(() => roundTrip(value), (error) => pattern.test(JSON.parse(error.message).message));
+    refused({ a: { b: [1, () => 1] } }, /value: a\.b\[1\]: a function is not a value/);
+    refused({ a: Promise.resolve(1) }, /a: a promise is not a value/);
+    refused({ a: new Date() }, /a: a date is not a value/);
+    refused({ a: 1n }, /a: a BigInt/);
+    refused({ a: Symbol("x") }, /a: a symbol/);
+    refused({ a: new ResourceReference("nonsense") }, /a: invalid URN/);
+    const cyclic = {};
+    cyclic.self = cyclic;
+    refused(cyclic, /holds itself/);
+});
+
+test("the plain JSON form of a value is read and written", () => {
+    const text = native.valueToJson({ s: secret("pw"), u: new Unknown() });
+    assert.deepEqual(JSON.parse(text), {
+        s: { "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", value: "pw" },
+        u: "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+    });
+    const read = native.valueFromJson(bridge.native, text);
+    assert.equal(read.s.value, "pw");
+    assert.ok(read.u instanceof Unknown);
+});
+
+test("a secret is shown nowhere", () => {
+    const value = { a: secret("hunter2") };
+    assert.ok(!inspect(value, { showHidden: true, depth: 9 }).includes("hunter2"));
+    assert.ok(!JSON.stringify(value).includes("hunter2"));
+    assert.ok(!`${value.a}`.includes("hunter2"));
+    assert.ok(isSecret(secret(secret(1))));
+    assert.equal(secret(secret(1)).value, 1);
+});
