@@ -1,0 +1,61 @@
+//! Figures: which are asked for, how time is taken, and how a line is printed.
+
+use std::{io::Write as _, time::Duration};
+
+use stackwright::{
+    Error, Result,
+    runtime::{Clock as _, SystemClock},
+};
+
+/// The figures that are asked for.
+pub(crate) struct Selection(String);
+
+impl Selection {
+    /// Selects the names that begin with `prefix`.
+    pub(crate) const fn new(prefix: String) -> Self {
+        Self(prefix)
+    }
+
+    /// Tells whether a figure is asked for.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        name.starts_with(&self.0)
+    }
+
+    /// Tells whether a figure whose name begins with `prefix` can be asked for.
+    pub(crate) fn touches(&self, prefix: &str) -> bool {
+        prefix.starts_with(&self.0) || self.0.starts_with(prefix)
+    }
+
+    /// Prints a figure if it is asked for.
+    pub(crate) fn print(&self, name: &str, value: f64, unit: &str) -> Result<()> {
+        if !self.wants(name) {
+            return Ok(());
+        }
+        let value = if value >= 100.0 {
+            format!("{value:.0}")
+        } else {
+            format!("{value:.3}")
+        };
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "figure {name} {value} {unit}")
+            .and_then(|()| out.flush())
+            .map_err(|error| Error::invalid(format!("the standard output takes nothing: {error}")))
+    }
+}
+
+/// Measures time from its creation on.
+pub(crate) struct Stopwatch(Duration);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(SystemClock.elapsed())
+    }
+
+    pub(crate) fn elapsed(&self) -> Duration {
+        SystemClock.elapsed().saturating_sub(self.0)
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.elapsed().as_secs_f64()
+    }
+}
