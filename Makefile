@@ -1,0 +1,156 @@
+# Everything that is done here, by name. Nothing is installed globally: Python lives in .venv, Node in node_modules,
+# everything else in build and target.
+#
+#   make quickstart              builds, installs into .venv, runs the Python example and shows the steps
+#   make test                    everything, all faces
+#   make scenarios DIR= FACE=    plays a folder of stories through a face: rust, c, python or node
+#   make bench ONLY=             measures, all or those figures whose names begin with ONLY
+#   make install-c PREFIX=       header, libraries, pkg-config and CMake files
+#   make lint                    formatting, lints and types
+#   make generate                the C header and the Node types; check-generated fails when they differ
+#   make packages                the wheel and the npm package, in build
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+# dev shares what cargo test builds; release is what is shipped and measured.
+PROFILE ?= dev
+BUILT := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+CARGO := cargo
+VENV := $(CURDIR)/.venv
+PYTHON ?= python3
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+
+DIR ?= scenarios
+FACE ?= rust
+ONLY ?=
+
+.PHONY: all quickstart test test-rust test-c test-python test-node test-scenarios scenarios bench install-c c-library \
+	scenario-runner-c wheel install-python node npm-package packages lint generate check-generated clean
+
+all: test
+
+# ---- tools of the languages, local to this folder ----
+
+$(VENV)/bin/maturin:
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check "$$(grep ^maturin requirements-dev.txt)"
+
+$(VENV)/.complete: requirements-dev.txt | $(VENV)/bin/maturin
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement requirements-dev.txt
+	touch $@
+
+node_modules/.package-lock.json: package.json package-lock.json
+	# Not `npm ci`: it rejects lock files that leave out the binaries of other platforms.
+	npm install --no-save --no-audit --no-fund
+	touch $@
+
+# ---- Python ----
+
+wheel: | $(VENV)/bin/maturin
+	rm -rf build/wheels
+	$(VENV)/bin/maturin build --quiet --profile $(PROFILE) --interpreter $(VENV)/bin/python --out build/wheels
+
+install-python: wheel
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
+
+quickstart: PROFILE := release
+quickstart: install-python
+	rm -rf build/quickstart && mkdir -p build/quickstart
+	cd build/quickstart && $(VENV)/bin/python $(CURDIR)/examples/python/quickstart.py
+
+test-python: $(VENV)/.complete install-python
+	$(VENV)/bin/python -m pytest
+
+# ---- Node ----
+
+node: node_modules/.package-lock.json
+	npm run --silent build$(if $(filter dev,$(PROFILE)),:debug)
+
+npm-package: node
+	mkdir -p build/npm && rm -f build/npm/*.tgz
+	npm pack --silent --pack-destination build/npm
+
+test-node: node
+	npm run --silent test:types
+	npm test
+
+packages: wheel npm-package
+
+# ---- C ----
+
+c-library:
+	$(CARGO) build --quiet --package stackwright-c --profile $(PROFILE)
+
+install-c: c-library
+	@test -n "$(PREFIX)" || { echo "say where: make install-c PREFIX=/some/where" >&2; exit 1; }
+	bindings-c/packaging/install "$(PREFIX)" $(BUILT) $(VERSION)
+
+test-c: c-library
+	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
+	examples/c/run build/c build/example-c
+
+scenario-runner-c: c-library
+	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
+	$${CC:-cc} -std=c11 -O1 -Wall -Wextra -Wpedantic -Werror -Ibuild/c/include bindings-c/tests/scenario_runner.c \
+	    -o target/scenario_runner_c -Lbuild/c/lib -Wl,-rpath,$(CURDIR)/build/c/lib -lstackwright -lpthread
+
+# ---- Rust, and all faces ----
+
+# The last line sums up what cargo says of each test binary.
+test-rust:
+	mkdir -p build
+	$(CARGO) test --workspace 2>&1 | tee build/test-rust.log
+	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log
+
+scenarios: scenarios-$(FACE)
+
+.PHONY: scenarios-rust scenarios-c scenarios-python scenarios-node
+PLAY = $(CARGO) run --quiet --package stackwright-testkit --profile $(PROFILE) --bin scenarios -- --dir "$(DIR)"
+
+scenarios-rust:
+	$(PLAY) --face rust
+
+scenarios-c: scenario-runner-c
+	$(PLAY) --face c
+
+scenarios-python: install-python
+	$(PLAY) --face python --runner "$(VENV)/bin/python bindings-python/tests/scenario_runner.py"
+
+scenarios-node: node
+	$(PLAY) --face node
+
+test-scenarios: scenarios-rust scenarios-c scenarios-python scenarios-node
+
+test: test-rust test-c test-python test-node test-scenarios
+
+# ---- measuring ----
+
+bench: PROFILE := release
+bench: $(VENV)/.complete install-python node c-library
+	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
+	bench/run "$(ONLY)"
+
+# ---- checks ----
+
+lint: $(VENV)/.complete node_modules/.package-lock.json
+	$(CARGO) fmt --all --check
+	# The Node module's exports exist only outside of its test build, so that is not linted.
+	$(CARGO) clippy --workspace --exclude stackwright-node --all-targets --quiet -- -D warnings
+	$(CARGO) clippy --package stackwright-node --quiet -- -D warnings
+	$(VENV)/bin/python -m mypy
+	npx --no-install tsc --noEmit --project bindings-node/tsconfig.json
+
+# What is generated and committed: the header, and the types of the native Node module. The stubs of the native Python
+# module are written by hand; a test checks them against the module.
+GENERATED := include/stackwright.h bindings-node/native.d.ts
+
+generate: node
+	$(CARGO) run --quiet --package stackwright-c --example generate_header
+
+check-generated: generate
+	git diff --exit-code -- $(GENERATED)
+
+clean:
+	rm -rf build target $(VENV) node_modules
