@@ -38,6 +38,9 @@ fn value(object: &Bound<'_, PyAny>, secret: bool, depth: usize) -> Result<Config
     if let Some(inner) = convert::secret_content(object)? {
         return value(&inner, true, depth + 1);
     }
+    if let Some(ciphertext) = convert::ciphertext(object)? {
+        return Ok(ConfigValue::Secure(ciphertext));
+    }
     if let Ok(text) = object.cast::<PyString>() {
         let text = text.to_str()?.to_owned();
         return Ok(if secret {

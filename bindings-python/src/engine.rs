@@ -2,10 +2,14 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyString},
+};
 use stackwright::{
     StackSettings,
     plugin::{PluginCommand, PluginSettings},
+    program::LanguageRuntimeProgram,
     secrets::{PassphraseProvider, SecretsProvider},
 };
 
@@ -13,6 +17,7 @@ use crate::{
     completions::{Completions, Ticket},
     config::read_config,
     errors::{OrRaise as _, invalid},
+    host::{HostContext, PythonJournal, PythonStacks, python_secrets},
     program::PythonProgram,
     provider::{Pool, ProviderLoop, PythonProvider, PythonResolver},
     runtime::Runtime,
@@ -24,7 +29,20 @@ use crate::{
 pub(crate) struct Engine {
     engine: stackwright::Engine,
     runtime: Arc<Runtime>,
-    pool: Arc<Pool>,
+    /// What runs functions of the host; holds no threads of the engine's own.
+    host: HostContext,
+    pools: [Arc<Pool>; 2],
+}
+
+impl Engine {
+    fn close_pools(&self) {
+        self.pools.iter().for_each(|pool| pool.close());
+    }
+}
+
+/// Returns a setting unless it is `None`.
+fn given(setting: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
+    (!setting.is_none()).then_some(setting)
 }
 
 #[pymethods]
@@ -40,51 +58,59 @@ impl Engine {
         let runtime = Runtime::start(member("threads")?.extract()?).or_raise(py)?;
         let handle = runtime.handle(py)?.clone();
         let core = stackwright::runtime::Runtime::system(handle.clone());
-        let pool = Pool::new(
-            member("provider_threads")?.extract()?,
-            member("start_thread")?.unbind(),
-        );
+        let threads: usize = member("provider_threads")?.extract()?;
+        let start_thread = member("start_thread")?.unbind();
+        let providers = HostContext {
+            pool: Pool::new(threads, start_thread.clone_ref(py)),
+            provider_loop: ProviderLoop {
+                queue: Arc::clone(&member("provider_queue")?.cast::<Completions>()?.get().queue),
+                start: Arc::new(member("start_task")?.unbind()),
+            },
+            handle: handle.clone(),
+        };
+        // Threads apart from those of providers: one that waits never keeps the engine from the host.
+        let host = HostContext {
+            pool: Pool::new(threads, start_thread),
+            ..providers.clone()
+        };
         let base: PathBuf = member("base_directory")?.extract()?;
         let store =
             stackwright::store::open(&member("store")?.extract::<String>()?, &base, &core).or_raise(py)?;
         let passphrase: Option<String> = member("passphrase")?.extract()?;
-        let secrets: Arc<dyn SecretsProvider> = Arc::new(PassphraseProvider::new(
+        let mut secrets: Arc<dyn SecretsProvider> = Arc::new(PassphraseProvider::new(
             passphrase.unwrap_or_default(),
             core.clone(),
         ));
-        let mut builder = stackwright::Engine::builder(handle.clone())
+        if let Some(described) = given(member("secrets")?) {
+            secrets = python_secrets(&described, &host, secrets)?;
+        }
+        let mut builder = stackwright::Engine::builder(handle)
             .runtime(core)
             .store(store)
             .secrets(secrets)
             .plugins(plugins(&member("plugins")?)?);
-        let provider_loop = ProviderLoop {
-            queue: Arc::clone(&member("provider_queue")?.cast::<Completions>()?.get().queue),
-            start: Arc::new(member("start_task")?.unbind()),
-        };
         for (package, description) in member("providers")?.cast::<PyDict>()?.iter() {
-            let provider = PythonProvider::read(
-                &description,
-                Arc::clone(&pool),
-                provider_loop.clone(),
-                handle.clone(),
-            )?;
+            let provider = PythonProvider::read(&description, &providers)?;
             builder = builder.provider(package.extract::<String>()?, Arc::new(provider));
         }
-        let resolver = member("resolver")?;
-        if !resolver.is_none() {
-            let resolver = PythonResolver::read(&resolver, Arc::clone(&pool), provider_loop, handle)?;
+        if let Some(resolver) = given(member("resolver")?) {
+            let resolver = PythonResolver::read(&resolver, &host, providers.clone())?;
             builder = builder.resolver(Arc::new(resolver));
+        }
+        if let Some(stacks) = given(member("stack_reader")?) {
+            builder = builder.stacks(Arc::new(PythonStacks::read(&stacks, &host)?));
         }
         let engine = builder.build().or_raise(py)?;
         Ok(Self {
             engine,
             runtime,
-            pool,
+            pools: [providers.pool, Arc::clone(&host.pool)],
+            host,
         })
     }
 
     /// Opens or creates a stack; `callback(stack, error)` gets it.
-    #[pyo3(signature = (name, program, config, root_directory, create, completions, callback))]
+    #[pyo3(signature = (name, program, config, root_directory, create, journal, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn stack(
         &self,
@@ -94,6 +120,7 @@ impl Engine {
         config: &Bound<'_, PyDict>,
         root_directory: Option<PathBuf>,
         create: bool,
+        journal: Option<&Bound<'_, PyAny>>,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
@@ -106,7 +133,9 @@ impl Engine {
             config: read_config(config, project)?,
             root_directory,
             create,
-            ..StackSettings::default()
+            journal: journal
+                .map(|journal| PythonJournal::read(journal, &self.host).map(|journal| Arc::new(journal) as _))
+                .transpose()?,
         };
         let ticket = Ticket::new(completions, callback);
         let (engine, runtime, name) = (self.engine.clone(), Arc::clone(&self.runtime), name.to_owned());
@@ -141,10 +170,10 @@ impl Engine {
     /// Ends the plugin processes and the provider threads; `callback(None, error)` tells when.
     fn close(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
         let ticket = Ticket::new(completions, callback);
-        let (engine, pool) = (self.engine.clone(), Arc::clone(&self.pool));
+        let (engine, pools) = (self.engine.clone(), self.pools.clone());
         drop(self.runtime.handle(py)?.spawn(async move {
             engine.close().await;
-            pool.close();
+            pools.iter().for_each(|pool| pool.close());
             ticket.settle(Ok(()), |py, ()| Ok(py.None()));
         }));
         Ok(())
@@ -152,7 +181,7 @@ impl Engine {
 
     /// Ends everything at once, without waiting: for the end of the interpreter.
     fn abandon(&self) {
-        self.pool.close();
+        self.close_pools();
         self.runtime.shut_down();
     }
 }
@@ -160,15 +189,18 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         // Provider threads hold the pool, not the engine: without this they would wait for ever.
-        self.pool.close();
+        self.close_pools();
     }
 }
 
-/// Reads `(start, queue or None, own_root)`, as `stackwright` prepares a program.
+/// Reads a program as `stackwright` prepares it: `(start, queue or None, own_root)`, or a language runtime's address.
 pub(crate) fn read_program(
     program: &Bound<'_, PyAny>,
     handle: &tokio::runtime::Handle,
 ) -> PyResult<Arc<dyn stackwright::program::Program>> {
+    if let Ok(address) = program.cast::<PyString>() {
+        return Ok(Arc::new(LanguageRuntimeProgram::new(address.to_str()?)));
+    }
     let (start, queue, own_root): (Py<PyAny>, Bound<'_, PyAny>, bool) = program.extract()?;
     let completions = if queue.is_none() {
         None

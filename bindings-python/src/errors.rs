@@ -1,7 +1,11 @@
 //! Errors: the engine's error becomes the Python exception of its kind, with every fact that it carries.
 
-use pyo3::{exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule};
+use pyo3::{
+    IntoPyObjectExt as _, exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule,
+};
 use stackwright::{Error, ErrorKind};
+
+use crate::host::Raised;
 
 static FROM_PARTS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -16,7 +20,12 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
             .getattr("_from_parts")
             .map(Bound::unbind)
     })?;
-    let cause = std::error::Error::source(error).map(ToString::to_string);
+    let source = std::error::Error::source(error);
+    let cause = match source.map(|source| (source, source.downcast_ref::<Raised>())) {
+        None => None,
+        Some((_, Some(raised))) => Some(raised.exception().clone_ref(py)),
+        Some((source, None)) => Some(source.to_string().into_py_any(py)?),
+    };
     let exception = from_parts.bind(py).call1((
         error.kind().name(),
         error.message(),

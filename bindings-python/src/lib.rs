@@ -7,6 +7,7 @@ mod config;
 mod convert;
 mod engine;
 mod errors;
+mod host;
 mod operation;
 mod program;
 mod provider;

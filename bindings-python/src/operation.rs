@@ -67,6 +67,18 @@ impl Operation {
         Ok(())
     }
 
+    /// Ends the session of an operation that holds it; `callback(None, None)` tells when nothing of it is left.
+    fn release(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let ticket = Ticket::new(completions, callback);
+        let (operation, runtime) = (self.operation.clone(), Arc::clone(&self.runtime));
+        drop(self.runtime.handle(py)?.spawn(async move {
+            operation.release().await;
+            ticket.settle(Ok(()), |py, ()| Ok(py.None()));
+            drop(runtime);
+        }));
+        Ok(())
+    }
+
     /// Returns the events: all of them for the first caller, those that are still to come for others.
     fn events(&self) -> Events {
         Events {

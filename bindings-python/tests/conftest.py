@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -69,3 +72,23 @@ def make_engine(tmp_path: Path) -> Iterator[MakeEngine]:
         return sw.Engine(store=f"file://{tmp_path / 'state'}", passphrase="a passphrase", providers=providers)
 
     yield make
+
+
+@pytest.fixture(scope="session")
+def gofiles() -> Path:
+    """Builds the provider plugin in Go and returns its executable."""
+    root = Path(__file__).resolve().parents[2]
+    executable = root / "target" / "testkit" / "pulumi-resource-gofiles"
+    if shutil.which("go") is None:
+        if os.environ.get("CI"):
+            pytest.fail("Go is missing: the provider plugin of the tests can not be built")
+        pytest.skip("Go is missing: the provider plugin of the tests can not be built")
+    built = subprocess.run(
+        ["go", "build", "-o", str(executable), "."],
+        cwd=root / "testkit" / "go-provider",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    return executable

@@ -4,7 +4,7 @@ The API here is ``async``; :mod:`stackwright.sync` has the same without.
 """
 
 from ._stackwright import from_json, to_json
-from ._runner import Program, PulumiProgram, pulumi_program
+from ._runner import LanguageRuntime, Program, PulumiProgram, pulumi_program
 from .engine import Engine, Plugins
 from .errors import (
     CancelledError,
@@ -35,6 +35,8 @@ from .events import (
     StdoutEvent,
     SummaryEvent,
 )
+from .host import Secrets, StackReader
+from .journal import Journal, JournalEntry, Record
 from .operation import Operation
 from .options import OperationOptions
 from .program import Config, Context, Invocation, Output, Resource, ResourceOptions
@@ -65,6 +67,7 @@ from .values import (
     UNKNOWN,
     Archive,
     Asset,
+    Ciphertext,
     PropertyValue,
     ResourceReference,
     Secret,
@@ -82,6 +85,7 @@ __all__ = [
     "CheckFailure",
     "CheckRequest",
     "CheckResult",
+    "Ciphertext",
     "Config",
     "ConfigureRequest",
     "ConflictError",
@@ -103,6 +107,9 @@ __all__ = [
     "Invocation",
     "InvokeRequest",
     "InvokeResult",
+    "Journal",
+    "JournalEntry",
+    "LanguageRuntime",
     "NotFoundError",
     "Operation",
     "OperationOptions",
@@ -120,6 +127,7 @@ __all__ = [
     "PulumiProgram",
     "ReadRequest",
     "ReadResult",
+    "Record",
     "ResolutionRequest",
     "Resolver",
     "Resource",
@@ -130,8 +138,10 @@ __all__ = [
     "ResourceReference",
     "Result",
     "Secret",
+    "Secrets",
     "SecretsError",
     "Stack",
+    "StackReader",
     "StateError",
     "Status",
     "StdoutEvent",

@@ -15,7 +15,7 @@ from ._stackwright import Completions, Run
 from .errors import Error, InvalidInputError
 from .program import Context
 
-__all__ = ["Program", "PulumiProgram", "pulumi_program"]
+__all__ = ["LanguageRuntime", "Program", "PulumiProgram", "pulumi_program"]
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,30 @@ def pulumi_program(function: Callable[[], Any]) -> PulumiProgram:
     return PulumiProgram(function)
 
 
-Program = Union[Callable[[Context], Union[Awaitable[None], None]], Callable[[], Any], PulumiProgram]
-"""A program: a function with one parameter (of this package's API) or without any (of the Pulumi SDK)."""
+@dataclass(frozen=True)
+class LanguageRuntime:
+    """A program behind a language runtime that listens already and speaks the protocol ``LanguageRuntime``.
 
-Prepared = tuple[Callable[[Run], None], Completions | None, bool]
+    Each run has a monitor server of its own on loopback, whose address the runtime is told.
+    """
+
+    address: str
+    """``host:port``, or a URL."""
+
+
+Program = Union[Callable[[Context], Union[Awaitable[None], None]], Callable[[], Any], PulumiProgram, LanguageRuntime]
+"""A program: a function with one parameter (of this package's API) or without any (of the Pulumi SDK), or a language
+runtime's address."""
+
+Prepared = Union[tuple[Callable[[Run], None], "Completions | None", bool], str]
 
 
 def prepare(program: Program | None) -> Prepared | None:
     """Returns what the native half needs to start a program; called on the event loop of the operation."""
     if program is None:
         return None
+    if isinstance(program, LanguageRuntime):
+        return program.address
     if isinstance(program, PulumiProgram):
         return _sdk_program(program.function)
     if not callable(program):

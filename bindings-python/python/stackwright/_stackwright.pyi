@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _Callback = Callable[[Any, BaseException | None], None]
-_Program = tuple[Callable[[Run], None], Completions | None, bool]
+_Program = tuple[Callable[[Run], None], Completions | None, bool] | str
 
 def error_kinds() -> list[tuple[int, str]]: ...
 def find_outputs(inputs: dict[str, Any]) -> list[tuple[str, Any]]: ...
@@ -55,6 +55,7 @@ class Engine:
         config: dict[str, Any],
         root_directory: str | None,
         create: bool,
+        journal: tuple[Callable[[str], Any], bool, Completions] | None,
         completions: Completions,
         callback: _Callback,
     ) -> None: ...
@@ -82,6 +83,7 @@ class Stack:
 class Operation:
     def cancel(self) -> None: ...
     def wait(self, completions: Completions, callback: Callable[..., None]) -> None: ...
+    def release(self, completions: Completions, callback: _Callback) -> None: ...
     def events(self) -> Events: ...
 
 @final

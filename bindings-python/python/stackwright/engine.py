@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
+from . import host as _host
+from . import journal as _journal
 from . import provider as _provider
 from ._bridge import answer
 from ._runner import Program
 from ._stackwright import Engine as NativeEngine
+from .host import Secrets, StackReader
+from .journal import Journal
 from .provider import Resolver
 from .stack import Stack
 from .values import PropertyValue
@@ -58,12 +62,15 @@ class Engine:
 
     :param store: Where states live: ``file://./folder``, ``file:///absolute/folder`` or ``memory://``.
     :param passphrase: Encrypts the secrets of its stacks.
+    :param secrets: Encrypts them the host's own way instead; stacks that were encrypted with a passphrase still need it.
     :param providers: Objects that provide packages; see :class:`stackwright.Provider`.
     :param plugins: Where plugin processes of other packages are looked for.
     :param resolver: Decides what serves a package before anything is looked for; see :data:`stackwright.Resolver`.
+    :param stack_reader: Answers references to other stacks; without it, they are read from ``store``.
     :param base_directory: What relative folders of ``store`` stand below; the working directory by default.
     :param threads: How many threads the engine itself has.
-    :param provider_threads: How many blocking methods of providers run at a time, at most.
+    :param provider_threads: How many blocking methods of providers run at a time, at most; as many functions of the host
+        can run beside them.
     """
 
     def __init__(
@@ -74,13 +81,19 @@ class Engine:
         providers: Mapping[str, object] | None = None,
         plugins: Plugins | None = None,
         resolver: Resolver | None = None,
+        secrets: Secrets | None = None,
+        stack_reader: StackReader | None = None,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
     ) -> None:
         plugins = plugins or Plugins()
         described = {name: _provider.describe(name, value) for name, value in (providers or {}).items()}
+        host_secrets = None if secrets is None else _host.describe_secrets(secrets)
+        host_stacks = None if stack_reader is None else _host.describe_stack_reader(stack_reader)
+        functions = (*(host_secrets[2:] if host_secrets else ()), *(host_stacks or ()))
         is_async = any(is_async for methods, _ in described.values() for _, _, is_async in methods)
+        is_async = is_async or any(is_async for _, is_async in functions)
         # What a resolver will return nobody knows: its providers may be asynchronous.
         self._provider_loop = _provider.ProviderLoop(is_async or resolver is not None)
         commands = {"pulumi-python": [sys.executable, "-u", "-m", "pulumi.dynamic"], **plugins.commands}
@@ -91,6 +104,8 @@ class Engine:
             "base_directory": os.fspath(base_directory) if base_directory is not None else os.getcwd(),
             "passphrase": passphrase,
             "providers": described,
+            "secrets": host_secrets,
+            "stack_reader": host_stacks,
             "resolver": None if resolver is None else _provider.describe_resolver(resolver),
             "provider_queue": self._provider_loop.queue,
             "start_task": _provider.start_task,
@@ -113,18 +128,28 @@ class Engine:
         config: Mapping[str, PropertyValue] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
         create: bool = True,
+        journal: Journal | None = None,
     ) -> Stack:
         """Opens a stack, named ``project/stack``; it is created when it does not exist and ``create`` allows it.
 
         :param program: Says what the stack is to be: a function with one parameter, of this package's own API, or one
-            without any, of the Pulumi SDK.
+            without any, of the Pulumi SDK; or a :class:`~stackwright.LanguageRuntime`.
         :param config: The configuration by ``namespace:name``, or by name for the project's own: texts, structures, and
-            :class:`~stackwright.Secret` around what is secret.
+            :class:`~stackwright.Secret` around what is secret, or :class:`~stackwright.Ciphertext`.
         :param root_directory: The folder of the project, from which assets are found.
+        :param journal: Receives every change of the state before the engine goes on.
         """
         root = None if root_directory is None else os.fspath(root_directory)
+        described = None
+        if journal is not None:
+            function, is_async = _journal.describe(journal)
+            if is_async:
+                self._provider_loop.start()
+            described = (function, is_async, self._provider_loop.queue)
         native = await answer(
-            lambda queue, callback: self._native.stack(name, None, dict(config or {}), root, create, queue, callback)
+            lambda queue, callback: self._native.stack(
+                name, None, dict(config or {}), root, create, described, queue, callback
+            )
         )
         return Stack(native, program, self)
 

@@ -223,10 +223,11 @@ def _from_parts(
     provider: str | None,
     phase: str | None,
     hints: Sequence[str],
-    cause: str | None,
+    cause: BaseException | str | None,
 ) -> Error:
     """Builds the exception of an error of the engine."""
     error = _CLASSES.get(kind, InternalError)(message, urn=urn, provider=provider, phase=phase, hints=hints)
     if cause is not None:
-        error.__cause__ = RuntimeError(cause)
+        # What a function of the host has raised is the cause itself; of anything else there is only a text.
+        error.__cause__ = cause if isinstance(cause, BaseException) else RuntimeError(cause)
     return error

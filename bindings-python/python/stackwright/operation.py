@@ -87,6 +87,14 @@ class Operation:
             raise error
         return result
 
+    async def release(self) -> None:
+        """Ends the session of an operation with the option ``hold_session``, and waits until nothing of it is left.
+
+        What was unanswered is told that the monitor has shut down, and the providers are let go. A session also ends when
+        this object is dropped. Of any other operation it waits for the end. Any number of calls is one.
+        """
+        await answer(self._native.release)
+
     async def events(self) -> AsyncIterator[Event]:
         """Yields the events: all of them for the first caller, those that are still to come for others."""
         stream = self._native.events()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Final, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypedDict
 
 __all__ = ["OperationOptions"]
 
@@ -29,10 +29,34 @@ class OperationOptions(TypedDict, total=False):
     """A failed step stops only what depends on it."""
     ignore_protect: bool
     """Delete and replace protected resources too."""
+    parallel_diff: bool
+    """Accepted; Check and Diff of different resources always run at the same time."""
     use_legacy_diff: bool
     use_legacy_refresh_diff: bool
+    disable_resource_references: bool
+    """Programs are not told that the monitor understands references to resources."""
+    disable_output_values: bool
+    """Programs are not told that the monitor understands output values."""
+    disable_provider_preview: bool
+    """Previews show inputs as outputs without asking providers."""
+    skip_plugin_pre_install: bool
+    """Accepted; nothing is ever installed."""
+    experimental: bool
     show_secrets: bool
     """Show secret values in events."""
+    hold_session: bool
+    """Keep the monitor and the providers after the result, until :meth:`~stackwright.Operation.release`, and leave
+    registrations unanswered that failed or came too late."""
+    refresh_program: bool
+    """Not supported yet, as all that follows: an operation with it is refused before anything happens."""
+    destroy_program: bool
+    plan: Mapping[str, Any]
+    generate_plan: bool
+    strict: bool
+    required_policies: Sequence[Mapping[str, Any]]
+    local_policy_packs: Sequence[Mapping[str, Any]]
+    snippets: Sequence[Mapping[str, Any]]
+    target_snippets: Sequence[Any]
     message: str
     """A note for the history."""
 

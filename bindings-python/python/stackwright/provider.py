@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ._bridge import completions_of, unwatch
+from ._callback import Described, is_async
 from ._stackwright import (
     CheckRequest,
     Completions,
@@ -254,23 +255,19 @@ def describe(package: str, provider: object) -> Description:
     }
 
 
-def describe_resolver(resolver: Resolver) -> tuple[Callable[[ResolutionRequest], Any], bool]:
+def describe_resolver(resolver: Resolver) -> Described:
     """Wraps a resolver so that it returns what the native half understands."""
 
-    def described(name: str, resolution: object) -> object:
-        return resolution if resolution is None or isinstance(resolution, str) else describe(name, resolution)
+    def understood(request: ResolutionRequest, resolution: object) -> object:
+        return resolution if resolution is None or isinstance(resolution, str) else describe(request.name, resolution)
 
-    if inspect.iscoroutinefunction(resolver):
+    if is_async(resolver):
 
         async def resolve_async(request: ResolutionRequest) -> object:
-            return described(request.name, await resolver(request))
+            return understood(request, await resolver(request))
 
         return resolve_async, True
-
-    def resolve(request: ResolutionRequest) -> object:
-        return described(request.name, resolver(request))
-
-    return resolve, False
+    return (lambda request: understood(request, resolver(request))), False
 
 
 def start_thread(worker: Worker) -> None:
@@ -297,12 +294,17 @@ def start_task(method: Callable[..., Awaitable[Any]], arguments: tuple[Any, ...]
 
 
 class ProviderLoop:
-    """The event loop on which ``async`` methods run: a thread of its own, if any provider needs it."""
+    """The event loop on which ``async`` methods run, and such functions of the host: a thread of its own, if needed."""
 
     def __init__(self, needed: bool) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        if not needed:
-            self.queue = Completions(silent=True)
+        self.queue = Completions(silent=True)
+        if needed:
+            self.start()
+
+    def start(self) -> None:
+        """Starts the thread, unless it runs; from then on :attr:`queue` is another."""
+        if self._loop is not None:
             return
         self._loop = asyncio.new_event_loop()
         # Not yet running, so that this thread may set it up.

@@ -20,6 +20,8 @@ from ._runner import Program
 from .engine import Engine as _Engine
 from .engine import Plugins
 from .events import Event
+from .host import Secrets, StackReader
+from .journal import Journal
 from .provider import Resolver
 from .result import Result
 from .values import PropertyValue
@@ -100,6 +102,10 @@ class Operation:
         if result.error is not None:
             return _background.run(self._operation._succeed())
         return result
+
+    def release(self) -> None:
+        """Ends the session of an operation with the option ``hold_session``, and waits until nothing of it is left."""
+        _background.run(self._operation.release())
 
     def events(self) -> Iterator[Event]:
         """Yields the events: all of them for the first caller, those that are still to come for others."""
@@ -199,6 +205,8 @@ class Engine:
         providers: Mapping[str, object] | None = None,
         plugins: Plugins | None = None,
         resolver: Resolver | None = None,
+        secrets: Secrets | None = None,
+        stack_reader: StackReader | None = None,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
@@ -209,6 +217,8 @@ class Engine:
             providers=providers,
             plugins=plugins,
             resolver=resolver,
+            secrets=secrets,
+            stack_reader=stack_reader,
             base_directory=base_directory,
             threads=threads,
             provider_threads=provider_threads,
@@ -222,9 +232,12 @@ class Engine:
         config: Mapping[str, PropertyValue] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
         create: bool = True,
+        journal: Journal | None = None,
     ) -> Stack:
         """Opens a stack, named ``project/stack``."""
-        work = self._engine.stack(name, program, config=config, root_directory=root_directory, create=create)
+        work = self._engine.stack(
+            name, program, config=config, root_directory=root_directory, create=create, journal=journal
+        )
         return Stack(_background.run(work))
 
     def stacks(self, project: str | None = None) -> list[str]:

@@ -11,6 +11,7 @@ __all__ = [
     "UNKNOWN",
     "Archive",
     "Asset",
+    "Ciphertext",
     "PropertyValue",
     "ResourceReference",
     "Secret",
@@ -53,6 +54,29 @@ class Secret(Generic[T]):
 
     def __repr__(self) -> str:
         return "[secret]"
+
+
+class Ciphertext:
+    """A secret of a stack's configuration in its encrypted form, as a ``Pulumi.STACK.yaml`` has it under ``secure``.
+
+    Only configuration may contain it; the stack's secrets manager decrypts it.
+    """
+
+    __slots__ = ("text",)
+
+    text: str
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ciphertext) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash((Ciphertext, self.text))
+
+    def __repr__(self) -> str:
+        return f"Ciphertext({self.text!r})"
 
 
 def secret(value: T) -> Secret[T]:

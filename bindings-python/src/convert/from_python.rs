@@ -307,6 +307,15 @@ pub(crate) fn secret_content<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option
     Ok(None)
 }
 
+/// Returns what a `Ciphertext` of the configuration holds; `None` for anything else.
+pub(crate) fn ciphertext(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let py = object.py();
+    if object.is_instance(Types::get(py)?.ciphertext.bind(py))? {
+        return object.getattr("text")?.extract().map(Some);
+    }
+    Ok(None)
+}
+
 /// Reads a URN.
 pub(crate) fn urn(py: Python<'_>, text: &str) -> PyResult<Urn> {
     Urn::parse(text).or_raise(py)

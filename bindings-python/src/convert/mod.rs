@@ -15,7 +15,7 @@ use stackwright::{
 
 use crate::errors::{OrRaise as _, to_exception};
 
-pub(crate) use from_python::{find_outputs, secret_content, urn};
+pub(crate) use from_python::{ciphertext, find_outputs, secret_content, urn};
 pub(crate) use to_python::dictionary;
 
 /// Reads a dictionary of inputs or outputs; `what` names it in the message of a misfit.

@@ -9,6 +9,7 @@ use pyo3::{
 /// The classes of `stackwright.values` and `stackwright.program`, looked up once.
 pub(super) struct Types {
     pub(super) secret: Py<PyType>,
+    pub(super) ciphertext: Py<PyType>,
     pub(super) unknown: Py<PyType>,
     /// The unknowns by kind, in the order of the engine's enum.
     pub(super) unknowns: Vec<Py<PyAny>>,
@@ -30,6 +31,7 @@ impl Types {
             };
             Ok(Self {
                 secret: class("Secret")?,
+                ciphertext: class("Ciphertext")?,
                 unknown: class("Unknown")?,
                 unknowns: values.getattr("_UNKNOWNS")?.extract()?,
                 asset: class("Asset")?,

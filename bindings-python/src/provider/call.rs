@@ -4,19 +4,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::{prelude::*, types::PyTuple};
 use stackwright::provider::{ProviderError, ProviderResult, ProviderStatus};
-use tokio::{runtime::Handle, sync::oneshot};
+use tokio::sync::oneshot;
 
-use super::{pool::Pool, responses};
-use crate::completions::Queue;
+use super::responses;
+use crate::{completions::Queue, host::HostContext};
 
 /// A bound method of a provider.
-pub(super) struct Method {
+pub(crate) struct Method {
     callable: Arc<Py<PyAny>>,
     is_async: bool,
 }
 
 impl Method {
-    pub(super) fn new(callable: Py<PyAny>, is_async: bool) -> Self {
+    pub(crate) fn new(callable: Py<PyAny>, is_async: bool) -> Self {
         Self {
             callable: Arc::new(callable),
             is_async,
@@ -25,7 +25,7 @@ impl Method {
 }
 
 /// Builds the arguments once the interpreter's lock is held.
-type Build = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyTuple>> + Send>;
+pub(crate) type Build = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyTuple>> + Send>;
 
 /// The event loop on which asynchronous methods run.
 #[derive(Clone)]
@@ -36,20 +36,15 @@ pub(crate) struct ProviderLoop {
     pub(crate) start: Arc<Py<PyAny>>,
 }
 
+/// Makes the error of a call of what its method raised.
+pub(crate) type Fail<E> = fn(Python<'_>, &'static str, &PyErr) -> E;
+
 /// Gets calls to where they run.
-pub(crate) struct Caller {
-    pool: Arc<Pool>,
-    provider_loop: ProviderLoop,
-    handle: Handle,
-}
+pub(crate) struct Caller(HostContext);
 
 impl Caller {
-    pub(super) fn new(pool: Arc<Pool>, provider_loop: ProviderLoop, handle: Handle) -> Self {
-        Self {
-            pool,
-            provider_loop,
-            handle,
-        }
+    pub(crate) fn new(context: &HostContext) -> Self {
+        Self(context.clone())
     }
 
     /// Calls `method` with `request` and reads what it returns.
@@ -68,31 +63,24 @@ impl Caller {
             let request = Bound::new(py, request)?;
             PyTuple::new(py, [request]).map(Bound::unbind)
         });
-        self.run(name, method, build, read).await
+        self.ask(name, method, build, read).await
     }
 
     /// Calls `method` without arguments.
     pub(super) async fn notify(&self, name: &'static str, method: &Method) -> ProviderResult<()> {
         let build: Build = Box::new(|py| Ok(PyTuple::empty(py).unbind()));
-        self.run(name, method, build, |_| Ok(())).await
+        self.ask(name, method, build, |_| Ok(())).await
     }
 
-    async fn run<T: Send + 'static>(
+    async fn ask<T: Send + 'static>(
         &self,
         name: &'static str,
         method: &Method,
         build: Build,
         read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> ProviderResult<T> {
-        let (sender, receiver) = oneshot::channel();
-        let callable = Arc::clone(&method.callable);
-        let _guard = if method.is_async {
-            Some(self.run_as_task(name, callable, build, sender, read))
-        } else {
-            self.run_on_thread(name, callable, build, sender, read);
-            None
-        };
-        receiver.await.unwrap_or_else(|_| {
+        let answer = self.run(name, method, build, read, responses::failure).await;
+        answer.unwrap_or_else(|| {
             Err(ProviderError::new(
                 ProviderStatus::Unavailable,
                 format!("the provider was closed before its {name}() answered"),
@@ -100,13 +88,34 @@ impl Caller {
         })
     }
 
-    fn run_on_thread<T: Send + 'static>(
+    /// Calls `method` with what `build` makes; `None` when it was given up before it answered.
+    pub(crate) async fn run<T: Send + 'static, E: Send + 'static>(
+        &self,
+        name: &'static str,
+        method: &Method,
+        build: Build,
+        read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
+        fail: Fail<E>,
+    ) -> Option<Result<T, E>> {
+        let (sender, receiver) = oneshot::channel();
+        let callable = Arc::clone(&method.callable);
+        let _guard = if method.is_async {
+            Some(self.run_as_task(name, callable, build, sender, read, fail))
+        } else {
+            self.run_on_thread(name, callable, build, sender, read, fail);
+            None
+        };
+        receiver.await.ok()
+    }
+
+    fn run_on_thread<T: Send + 'static, E: Send + 'static>(
         &self,
         name: &'static str,
         callable: Arc<Py<PyAny>>,
         build: Build,
-        sender: oneshot::Sender<ProviderResult<T>>,
+        sender: oneshot::Sender<Result<T, E>>,
         read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
+        fail: Fail<E>,
     ) {
         let work = move |py: Python<'_>| {
             if sender.is_closed() {
@@ -115,35 +124,36 @@ impl Caller {
             let answer = build(py)
                 .and_then(|arguments| callable.bind(py).call1(arguments.bind(py)))
                 .and_then(|returned| read(&returned))
-                .map_err(|raised| responses::failure(py, name, &raised));
+                .map_err(|raised| fail(py, name, &raised));
             // Nobody is interested any more when the engine gave the call up.
             let _delivered = sender.send(answer);
         };
-        self.pool.push(&self.handle, Box::new(work));
+        self.0.pool.push(&self.0.handle, Box::new(work));
     }
 
-    fn run_as_task<T: Send + 'static>(
+    fn run_as_task<T: Send + 'static, E: Send + 'static>(
         &self,
         name: &'static str,
         callable: Arc<Py<PyAny>>,
         build: Build,
-        sender: oneshot::Sender<ProviderResult<T>>,
+        sender: oneshot::Sender<Result<T, E>>,
         read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
+        fail: Fail<E>,
     ) -> GiveUp {
         let progress = Arc::new(Mutex::new(Progress::Queued));
         let guard = GiveUp {
-            queue: Arc::clone(&self.provider_loop.queue),
+            queue: Arc::clone(&self.0.provider_loop.queue),
             progress: Arc::clone(&progress),
         };
-        let start = Arc::clone(&self.provider_loop.start);
-        self.provider_loop.queue.push(move |py| {
+        let start = Arc::clone(&self.0.provider_loop.start);
+        self.0.provider_loop.queue.push(move |py| {
             if matches!(*lock(&progress), Progress::GivenUp) {
                 return Ok(());
             }
             let deliver = move |py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>| {
                 let answer = returned
                     .and_then(|returned| read(&returned))
-                    .map_err(|raised| responses::failure(py, name, &raised));
+                    .map_err(|raised| fail(py, name, &raised));
                 let _delivered = sender.send(answer);
             };
             let arguments = build(py)?;

@@ -7,8 +7,6 @@ mod resolver;
 mod responses;
 mod secrecy;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use pyo3::{prelude::*, types::PyTuple};
 use stackwright::{
@@ -20,17 +18,13 @@ use stackwright::{
         UpdateResponse,
     },
 };
-use tokio::runtime::Handle;
-
-use self::{
-    call::{Caller, Method},
-    secrecy::Secrecy,
-};
+use self::secrecy::Secrecy;
 pub(crate) use self::{
-    call::{ProviderLoop, Reply},
+    call::{Caller, Method, ProviderLoop, Reply},
     pool::{Pool, Worker},
     resolver::{PythonResolver, ResolutionRequest},
 };
+use crate::host::HostContext;
 
 /// A provider written in Python. Methods that it does not define are answered without entering Python.
 pub(crate) struct PythonProvider {
@@ -56,13 +50,11 @@ impl PythonProvider {
     /// `stackwright.provider` prepares them.
     pub(crate) fn read(
         description: &Bound<'_, PyAny>,
-        pool: Arc<Pool>,
-        provider_loop: ProviderLoop,
-        handle: Handle,
+        context: &HostContext,
     ) -> PyResult<Self> {
         let (methods, facts): (Bound<'_, PyAny>, Bound<'_, PyAny>) = description.extract()?;
         let mut provider = Self {
-            caller: Caller::new(pool, provider_loop, handle),
+            caller: Caller::new(context),
             capabilities: Capabilities {
                 accept_secrets: facts.get_item("accept_secrets")?.extract()?,
                 supports_preview: facts.get_item("supports_preview")?.extract()?,

@@ -11,13 +11,9 @@ use stackwright::{
     Error, ErrorKind,
     provider::{Resolution, Resolver},
 };
-use tokio::runtime::Handle;
 
-use super::{
-    PythonProvider,
-    call::{Caller, Method, ProviderLoop},
-    pool::Pool,
-};
+use super::PythonProvider;
+use crate::host::{HostContext, HostFunction};
 
 /// Which plugin is needed.
 #[pyclass(frozen, module = "stackwright._stackwright")]
@@ -57,11 +53,9 @@ impl ResolutionRequest {
 
 /// A resolver written in Python.
 pub(crate) struct PythonResolver {
-    caller: Caller,
-    method: Method,
-    pool: Arc<Pool>,
-    provider_loop: ProviderLoop,
-    handle: Handle,
+    function: HostFunction,
+    /// Where the methods of the providers run that it returns.
+    providers: HostContext,
 }
 
 impl PythonResolver {
@@ -69,17 +63,12 @@ impl PythonResolver {
     /// description.
     pub(crate) fn read(
         resolver: &Bound<'_, PyAny>,
-        pool: Arc<Pool>,
-        provider_loop: ProviderLoop,
-        handle: Handle,
+        context: &HostContext,
+        providers: HostContext,
     ) -> PyResult<Self> {
-        let (function, is_async): (Py<PyAny>, bool) = resolver.extract()?;
         Ok(Self {
-            caller: Caller::new(Arc::clone(&pool), provider_loop.clone(), handle.clone()),
-            method: Method::new(function, is_async),
-            pool,
-            provider_loop,
-            handle,
+            function: HostFunction::read("resolver", resolver, context)?,
+            providers,
         })
     }
 }
@@ -111,24 +100,19 @@ impl Resolver for PythonResolver {
     ) -> stackwright::Result<Resolution> {
         let name = request.name.clone();
         let answer = self
-            .caller
-            .call("resolver", &self.method, ResolutionRequest(request), read)
+            .function
+            .call(ResolutionRequest(request), read, ErrorKind::Plugin)
             .await
-            .map_err(|error| Error::new(ErrorKind::Plugin, error.message).with_provider(name.as_str()))?;
+            .map_err(|error| error.with_provider(name.as_str()))?;
         let description = match answer {
             Answer::Default => return Ok(Resolution::Default),
             Answer::Address(address) => return Ok(Resolution::Address(address)),
             Answer::Provider(description) => description,
         };
-        let (pool, provider_loop, handle) = (
-            Arc::clone(&self.pool),
-            self.provider_loop.clone(),
-            self.handle.clone(),
-        );
-        let read = self.handle.spawn_blocking(move || {
+        let providers = self.providers.clone();
+        let read = self.providers.handle.spawn_blocking(move || {
             Python::try_attach(|py| {
-                PythonProvider::read(description.bind(py), pool, provider_loop, handle)
-                    .map_err(|error| error.to_string())
+                PythonProvider::read(description.bind(py), &providers).map_err(|error| error.to_string())
             })
         });
         match read.await {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::SecretsManager;
+use super::{SecretsManager, SecretsProvider};
 use crate::error::{Error, ErrorKind, Result};
 
 /// What a host supplies to encrypt secrets its own way. Called concurrently.
@@ -79,9 +79,67 @@ impl SecretsManager for CallbackManager {
     }
 }
 
+/// Opens and creates managers over the host's callbacks; what other kinds encrypted is opened by another provider.
+pub struct CallbackProvider {
+    kind: String,
+    state: Option<Value>,
+    callbacks: Arc<dyn SecretsCallbacks>,
+    others: Option<Arc<dyn SecretsProvider>>,
+}
+
+impl CallbackProvider {
+    /// Creates a provider; new stacks store `kind` and `state`, and those that store `kind` are opened with it.
+    pub fn new(kind: impl Into<String>, state: Option<Value>, callbacks: Arc<dyn SecretsCallbacks>) -> Self {
+        Self {
+            kind: kind.into(),
+            state,
+            callbacks,
+            others: None,
+        }
+    }
+
+    /// Sets who opens managers of other kinds.
+    #[must_use]
+    pub fn or(self, others: Arc<dyn SecretsProvider>) -> Self {
+        Self {
+            others: Some(others),
+            ..self
+        }
+    }
+
+    fn manager(&self, state: Option<Value>) -> Arc<dyn SecretsManager> {
+        Arc::new(CallbackManager::new(
+            self.kind.as_str(),
+            state,
+            Arc::clone(&self.callbacks),
+        ))
+    }
+}
+
+#[async_trait]
+impl SecretsProvider for CallbackProvider {
+    async fn open(&self, kind: &str, state: Option<&Value>) -> Result<Arc<dyn SecretsManager>> {
+        if kind == self.kind {
+            return Ok(self.manager(state.cloned()));
+        }
+        match &self.others {
+            Some(others) => others.open(kind, state).await,
+            None => Err(Error::new(
+                ErrorKind::Secrets,
+                format!("no known secrets provider for type {kind:?}"),
+            )),
+        }
+    }
+
+    async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
+        Ok(self.manager(self.state.clone()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secrets::Base64Provider;
 
     struct Reversing;
 
@@ -110,5 +168,17 @@ mod tests {
             error.message(),
             "the host's secrets callback answered 1 of 2 values"
         );
+    }
+
+    #[tokio::test]
+    async fn other_kinds_are_left_to_another_provider() {
+        let host = CallbackProvider::new("host", Some("key-1".into()), Arc::new(Reversing));
+        let made = host.create().await.unwrap();
+        assert_eq!((made.kind(), made.state()), ("host", Some("key-1".into())));
+        let opened = host.open("host", made.state().as_ref()).await.unwrap();
+        assert_eq!(opened.identity(), made.identity());
+        assert!(host.open("b64", None).await.is_err());
+        let host = host.or(Arc::new(Base64Provider));
+        assert_eq!(host.open("b64", None).await.unwrap().kind(), "b64");
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use base64::{Base64Provider, Base64Secrets};
-pub use callback::{CallbackManager, SecretsCallbacks};
+pub use callback::{CallbackManager, CallbackProvider, SecretsCallbacks};
 pub use locked::{LockedSecrets, open_or_lock};
 pub use passphrase::PassphraseProvider;
 pub use redact::{PLACEHOLDER, Redactor};

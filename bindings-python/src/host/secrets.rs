@@ -1,0 +1,55 @@
+//! Secrets of the host: encryption and decryption by Python functions.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use pyo3::prelude::*;
+use stackwright::{
+    ErrorKind,
+    secrets::{CallbackProvider, SecretsCallbacks, SecretsProvider},
+};
+
+use super::{HostContext, HostFunction};
+use crate::errors::invalid;
+
+struct PythonSecrets {
+    encrypt: HostFunction,
+    decrypt: HostFunction,
+}
+
+/// Reads `(kind, state as JSON or None, encrypt, decrypt)`; what another kind of manager has encrypted is `others`'s.
+pub(crate) fn python_secrets(
+    described: &Bound<'_, PyAny>,
+    context: &HostContext,
+    others: Arc<dyn SecretsProvider>,
+) -> PyResult<Arc<dyn SecretsProvider>> {
+    let py = described.py();
+    let (kind, state, encrypt, decrypt): (String, Option<String>, Bound<'_, PyAny>, Bound<'_, PyAny>) =
+        described.extract()?;
+    let state = state
+        .map(|text| serde_json::from_str(&text))
+        .transpose()
+        .map_err(|error| invalid(py, format!("the state of the secrets is no JSON: {error}")))?;
+    let callbacks = PythonSecrets {
+        encrypt: HostFunction::read("encryption of the host", &encrypt, context)?,
+        decrypt: HostFunction::read("decryption of the host", &decrypt, context)?,
+    };
+    let provider = CallbackProvider::new(kind, state, Arc::new(callbacks)).or(others);
+    Ok(Arc::new(provider))
+}
+
+#[async_trait]
+impl SecretsCallbacks for PythonSecrets {
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>, String> {
+        ask(&self.encrypt, plaintexts).await
+    }
+
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>, String> {
+        ask(&self.decrypt, ciphertexts).await
+    }
+}
+
+async fn ask(function: &HostFunction, texts: Vec<String>) -> Result<Vec<String>, String> {
+    let answer = function.call(texts, |returned| returned.extract(), ErrorKind::Secrets);
+    answer.await.map_err(|error| error.message().to_owned())
+}
