@@ -171,7 +171,7 @@ class Story:
         self.wanted = THEN
         changed = run("up")
         assert changed.changes == {"same": 1 + each, "update": each, "replace": each, "delete": each}
-        assert self.ops(changed, "kept") == self.each("same")
+        assert self.ops(changed, "kept") == self.each(), "nothing was done to what is the same"
         assert self.ops(changed, "edited") == self.each("update")
         assert self.ops(changed, "moved") == self.each("create-replacement", "replace", "delete-replaced")
         assert self.ops(changed, "gone") == self.each("delete")

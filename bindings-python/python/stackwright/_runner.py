@@ -66,10 +66,12 @@ def prepare(program: Program | None) -> Prepared | None:
         completions = completions_of(loop)
 
         def start(run: Run) -> None:
-            task = loop.create_task(_run_async(function, run, completions))
+            context = Context(run, completions, False)
+            task = loop.create_task(_run_async(function, run, context))
 
             def ended(_value: object, _error: object) -> None:
-                task.cancel()
+                # First the program hears how its registrations were answered; what else it waits for is cancelled then.
+                context._when_settled(lambda: loop.call_soon(task.cancel))
 
             run.on_end(completions, ended)
 
@@ -109,8 +111,7 @@ def _sdk_program(function: Callable[[], Any]) -> Prepared:
     return (lambda run: start(function, run)), None, False
 
 
-async def _run_async(program: Callable[[Context], Awaitable[None]], run: Run, completions: Completions) -> None:
-    context = Context(run, completions, False)
+async def _run_async(program: Callable[[Context], Awaitable[None]], run: Run, context: Context) -> None:
     try:
         await program(context)
         await context._complete()

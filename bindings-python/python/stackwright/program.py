@@ -636,6 +636,22 @@ class Context:
             pending.pop()
         return None
 
+    def _when_settled(self, then: Callable[[], object]) -> None:
+        """Calls ``then`` as soon as everything has been answered that was begun so far."""
+        waiting = [work for work in self._pending if not work._done]
+        missing = len(waiting)
+
+        def settled() -> None:
+            nonlocal missing
+            missing -= 1
+            if missing == 0:
+                then()
+
+        if not waiting:
+            then()
+        for work in waiting:
+            work._when_done(settled)
+
     def _publish(self) -> None:
         """Hands over the exports, once everything is known."""
         for name, value in self._exports.items():
