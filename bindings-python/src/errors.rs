@@ -1,8 +1,6 @@
 //! Errors: the engine's error becomes the Python exception of its kind, with every fact that it carries.
 
-use pyo3::{
-    IntoPyObjectExt as _, exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule,
-};
+use pyo3::{IntoPyObjectExt as _, exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule};
 use stackwright::{Error, ErrorKind};
 
 use crate::host::Raised;

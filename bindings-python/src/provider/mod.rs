@@ -18,6 +18,7 @@ use stackwright::{
         UpdateResponse,
     },
 };
+
 use self::secrecy::Secrecy;
 pub(crate) use self::{
     call::{Caller, Method, ProviderLoop, Reply},
@@ -48,10 +49,7 @@ pub(crate) struct PythonProvider {
 impl PythonProvider {
     /// Reads `(name, bound method, whether it is asynchronous)` for each method that the object defines, as
     /// `stackwright.provider` prepares them.
-    pub(crate) fn read(
-        description: &Bound<'_, PyAny>,
-        context: &HostContext,
-    ) -> PyResult<Self> {
+    pub(crate) fn read(description: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<Self> {
         let (methods, facts): (Bound<'_, PyAny>, Bound<'_, PyAny>) = description.extract()?;
         let mut provider = Self {
             caller: Caller::new(context),
