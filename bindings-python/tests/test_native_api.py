@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -387,5 +389,41 @@ def test_an_output_can_not_be_mistaken_for_its_value(make_engine: MakeEngine, me
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", program)
             assert (await stack.up()).outputs == {"text": "1!"}
+
+    asyncio.run(run())
+
+
+def test_a_hundred_stacks_at_once_keep_to_themselves(tmp_path: Path, memory: Memory) -> None:
+    class Plain:
+        """No key derivation: a hundred passphrases would take longer than all the rest."""
+
+        kind = "plain"
+        state = None
+
+        def encrypt(self, plaintexts: Sequence[str]) -> Sequence[str]:
+            return plaintexts
+
+        def decrypt(self, ciphertexts: Sequence[str]) -> Sequence[str]:
+            return ciphertexts
+
+    together = asyncio.Event()
+    begun = 0
+
+    async def program(ctx: sw.Context) -> None:
+        nonlocal begun
+        begun += 1
+        if begun == 100:
+            together.set()
+        await together.wait()
+        things = [ctx.resource(THING, f"{ctx.stack}-{number}", {"of": ctx.stack}) for number in range(10)]
+        ctx.export("of", [thing["of"] for thing in things])
+
+    async def run() -> None:
+        async with sw.Engine(store=f"file://{tmp_path}", secrets=Plain(), providers={"mem": memory}) as engine:
+            stacks = [await engine.stack(f"shop/s{number}", program) for number in range(100)]
+            results = await asyncio.gather(*(stack.up() for stack in stacks))
+            assert [result.outputs["of"] for result in results] == [[f"s{number}"] * 10 for number in range(100)]
+            assert len(memory.things) == 1000
+            assert all(id.startswith(f"{thing['of']}-") for id, thing in memory.things.items())
 
     asyncio.run(run())

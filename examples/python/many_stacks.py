@@ -1,4 +1,4 @@
-"""Deploys a hundred stacks in one process, first one after the other, then at once: ``python many_stacks.py [FOLDER]``."""
+"""Deploys many stacks in one process, one after the other and then at once: ``python many_stacks.py [FOLDER [STACKS]]``."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ async def at_once(work: list[Coroutine[Any, Any, int]]) -> list[int]:
     return await asyncio.gather(*work)
 
 
-async def main(folder: Path) -> None:
+async def main(folder: Path, count: int) -> None:
     files = RemoteFiles(folder / "files")
     took: list[float] = []
     for name, run in (("one after the other", in_turn), ("at once", at_once)):
         store = f"file://{folder / name.replace(' ', '-')}"
         async with sw.Engine(store=store, passphrase="correct horse", providers={"files": files}) as engine:
             began = time.perf_counter()
-            created = await run([one(engine, number) for number in range(STACKS)])
+            created = await run([one(engine, number) for number in range(count)])
             took.append(time.perf_counter() - began)
             written = sum(1 for path in files.root.rglob("*.txt"))
-            print(f"{STACKS} stacks with {sum(created)} resources {name} in {took[-1]:.1f} s; {written} files were written")
+            print(f"{count} stacks with {sum(created)} resources {name} in {took[-1]:.1f} s; {written} files were written")
             stacks = await asyncio.gather(*(engine.stack(name, create=False) for name in await engine.stacks("many")))
             await asyncio.gather(*(stack.destroy() for stack in stacks))
             print(f"{len(stacks)} stacks destroyed; {sum(1 for path in files.root.rglob('*.txt'))} files are left")
@@ -70,7 +70,7 @@ async def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        asyncio.run(main(Path(sys.argv[1]).resolve()))
+        asyncio.run(main(Path(sys.argv[1]).resolve(), int(sys.argv[2]) if len(sys.argv) > 2 else STACKS))
     else:
         with tempfile.TemporaryDirectory() as temporary:
-            asyncio.run(main(Path(temporary)))
+            asyncio.run(main(Path(temporary), STACKS))
