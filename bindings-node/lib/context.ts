@@ -1,7 +1,7 @@
 /** What a program of our own API has in hand: it registers resources, reads, invokes, exports and speaks. */
 import { InvalidInputError, StackwrightError } from "./errors";
 import { toPlainJson } from "./json";
-import { isPlain, Output, resolve, type Input, type Inputs } from "./output";
+import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
 import { Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
@@ -49,6 +49,8 @@ export interface ResourceOptions {
 export interface InvokeOptions {
     /** The resource whose provider is used when no other is named. */
     parent?: Resource | string;
+    /** Resources that must be there before it; while one of them is only planned, the result is unknown. */
+    dependsOn?: Resource | readonly Resource[];
     provider?: Resource;
     version?: string;
     pluginDownloadURL?: string;
@@ -70,7 +72,8 @@ export class ProgramContext {
     /** How many things the program has started that have not ended. */
     #pending = 0;
     #settled: (() => void) | undefined;
-    #failure: { error: unknown } | undefined;
+    /** What failed, and whether somebody has looked after it. */
+    readonly #failures: { error: unknown; observed: () => boolean }[] = [];
 
     /** @internal */
     constructor(run: Run) {
@@ -115,7 +118,7 @@ export class ProgramContext {
     /** Registers a resource, at once. */
     resource(type: string, name: string, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
         const answer = this.#register(type, name, true, inputs, options);
-        return this.#keep(new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun));
+        return new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun, this.#await);
     }
 
     /** Registers a provider resource of a package, to be passed on as `provider`. */
@@ -131,7 +134,7 @@ export class ProgramContext {
             this.#track(registered);
             return registered;
         };
-        return this.#keep(new Component(type, name, answer, componentOf(options.parent), this.dryRun, register));
+        return new Component(type, name, answer, componentOf(options.parent), this.dryRun, this.#await, register);
     }
 
     /** Reads a resource that is not managed here. */
@@ -149,7 +152,7 @@ export class ProgramContext {
                 this.#native.read(this.#run.number, call, document, sent.value),
             );
         })();
-        return this.#keep(new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun));
+        return new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun, this.#await);
     }
 
     /** Calls a function of a package. With unknown arguments it is not called, and the result is unknown. */
@@ -159,15 +162,16 @@ export class ProgramContext {
             if (containsUnknown(sent.value)) {
                 return { value: new Unknown(), sources: sent.sources };
             }
-            const document = JSON.stringify({ ...(await this.#settings(options)), token });
+            const { dependencies: dependsOn, ...settings } = await this.#settings(options);
+            const document = JSON.stringify({ ...settings, ...(dependsOn === undefined ? {} : { dependsOn }), token });
             const value = await this.#run.request<PropertyMap>((call) =>
                 this.#native.invoke(this.#run.number, call, document, sent.value),
             );
             return { value, sources: sent.sources };
         })();
-        // Whoever uses the result hears of a failure, as with any output.
-        this.#await(traced, () => undefined);
-        return new Output<PropertyMap>(traced);
+        let observed = false;
+        this.#await(traced, () => observed);
+        return new Output<PropertyMap>(traced, () => (observed = true), this.#await);
     }
 
     /** Sets an output of the stack. */
@@ -185,7 +189,7 @@ export class ProgramContext {
     secret(value: Input): Output<Secret> | Secret {
         if (value instanceof Output) {
             const traced = value.traced.then(({ value, sources }) => ({ value: secret(value), sources }));
-            return new Output<Secret>(traced);
+            return value.derive<Secret>(traced);
         }
         return secret(value as PropertyValue);
     }
@@ -195,8 +199,9 @@ export class ProgramContext {
         while (this.#pending !== 0) {
             await new Promise<void>((resolve) => (this.#settled = resolve));
         }
-        if (this.#failure !== undefined) {
-            throw this.#failure.error;
+        const failure = this.#failures.find(({ observed }) => !observed());
+        if (failure !== undefined) {
+            throw failure.error;
         }
     }
 
@@ -211,7 +216,7 @@ export class ProgramContext {
         }
         // A resource without an answer has no URN to speak about: the message comes all the same.
         const speak = (urn?: string) => this.#run.log(severity, message, urn);
-        this.#track(resource.then(({ urn }) => speak(urn), () => speak()));
+        this.#track(resource.answer.then(({ urn }) => speak(urn), () => speak()));
     }
 
     #export(name: string, value: PropertyValue): void {
@@ -220,37 +225,24 @@ export class ProgramContext {
 
     /** Keeps the program's end waiting, and a failure for it. */
     #track(promise: Promise<unknown>): void {
-        this.#await(promise, (error) => this.#fail(error));
+        this.#await(promise, () => false);
     }
 
-    #keep<T extends Resource>(resource: T): T {
-        this.#await(resource.answer, (error) => {
-            if (!resource.observed) {
-                this.#fail(error);
-            }
-        });
-        return resource;
-    }
-
-    #await(promise: Promise<unknown>, failed: (error: unknown) => void): void {
+    readonly #await: Track = (promise, observed) => {
         this.#pending++;
         promise.then(
             () => this.#landed(),
             (error: unknown) => {
-                failed(error);
+                this.#failures.push({ error, observed });
                 this.#landed();
             },
         );
-    }
+    };
 
     #landed(): void {
         if (--this.#pending === 0) {
             this.#settled?.();
         }
-    }
-
-    #fail(error: unknown): void {
-        this.#failure ??= { error };
     }
 
     #register(

@@ -20,15 +20,25 @@ export interface Traced {
     sources: ReadonlySet<Resource>;
 }
 
+/**
+ * Keeps the program's end waiting for a promise, and its failure for the program unless somebody looks after that.
+ * @internal
+ */
+export type Track = (promise: Promise<unknown>, observed: () => boolean) => void;
+
 /** A value that is known later. Awaiting it gives the value, which may be a `Secret` or, in a preview, an `Unknown`. */
 export class Output<T = PropertyValue> implements PromiseLike<T> {
     /** @internal */
     readonly traced: Promise<Traced>;
+    readonly #observe: () => void;
+    readonly #track: Track;
 
-    /** @internal */
-    constructor(traced: Promise<Traced>) {
+    /** @internal `observe` says that somebody looks after a failure of what the value comes from. */
+    constructor(traced: Promise<Traced>, observe: () => void, track: Track) {
         this.traced = traced;
-        // Whoever uses the output hears of a failure; an output that nobody uses must not end the program.
+        this.#observe = observe;
+        this.#track = track;
+        // Whoever awaits the output hears of a failure; else the program's end looks at what it comes from.
         traced.catch(() => undefined);
     }
 
@@ -36,12 +46,13 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
         fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
         rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
     ): Promise<A | B> {
+        this.#observe();
         return this.traced.then((traced) => traced.value as T).then(fulfilled, rejected);
     }
 
     /** Makes another output of this one's value. Unknown values stay unknown, and what is made of a secret is one. */
     apply<U>(make: (value: T extends Secret<infer V> ? V : T) => U | PromiseLike<U>): Output<Awaited<U>> {
-        return new Output(
+        return this.derive(
             this.traced.then(async ({ value, sources }) => {
                 if (isUnknown(value)) {
                     return { value, sources };
@@ -57,6 +68,17 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
                 };
             }),
         );
+    }
+
+    /** @internal Makes an output of what comes of this one; as with promises, each is looked after on its own. */
+    derive<U>(traced: Promise<Traced>): Output<U> {
+        let observed = false;
+        this.#track(traced, () => observed);
+        const observe = () => {
+            observed = true;
+            this.#observe();
+        };
+        return new Output<U>(traced, observe, this.#track);
     }
 
     /** Returns the output of one property of an object, or of one element of a list. */

@@ -1,5 +1,5 @@
 /** Resources of our own API: registered as soon as they are made, awaited only by those who want to. */
-import { Output, type Traced } from "./output";
+import { Output, type Traced, type Track } from "./output";
 import { type PropertyMap, ResourceReference, Unknown } from "./values";
 
 /** A resource as the engine answered it. */
@@ -21,8 +21,9 @@ export class Resource implements PromiseLike<Registered> {
     readonly #children: Resource[] = [];
     /** @internal What the engine answers; awaiting the resource itself says that failures are looked after. */
     readonly answer: Promise<Registered>;
-    /** @internal True when somebody looks after a failure. */
-    observed = false;
+    /** True when somebody looks after a failure. */
+    #observed = false;
+    readonly #track: Track;
     /** @internal The answer, once it is there. */
     registered: Registered | undefined;
 
@@ -36,8 +37,11 @@ export class Resource implements PromiseLike<Registered> {
         parent: Resource | undefined,
         /** True in previews, where outputs that are not there are not known yet. */
         readonly dryRun: boolean,
+        track: Track,
     ) {
         this.answer = answer;
+        this.#track = track;
+        track(answer, () => this.#observed);
         if (parent !== undefined) {
             parent.#children.push(this);
         }
@@ -52,7 +56,7 @@ export class Resource implements PromiseLike<Registered> {
         fulfilled?: ((value: Registered) => A | PromiseLike<A>) | null,
         rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
     ): Promise<A | B> {
-        this.observed = true;
+        this.#observed = true;
         return this.answer.then(fulfilled, rejected);
     }
 
@@ -84,13 +88,17 @@ export class Resource implements PromiseLike<Registered> {
 
     #output(take: (registered: Registered) => Traced["value"]): Output<unknown> {
         const sources = new Set<Resource>([this]);
-        this.observed = true;
-        return new Output(this.answer.then((registered) => ({ value: take(registered), sources })));
+        // To take an output is not to look after a failure: only awaiting one is.
+        return new Output(
+            this.answer.then((registered) => ({ value: take(registered), sources })),
+            () => (this.#observed = true),
+            this.#track,
+        );
     }
 
     /** @internal */
     async reference(): Promise<ResourceReference> {
-        const registered = await this;
+        const registered = await this.answer;
         return new ResourceReference(
             registered.urn,
             this.custom ? (registered.id ?? new Unknown()) : undefined,
@@ -99,7 +107,7 @@ export class Resource implements PromiseLike<Registered> {
 
     /** @internal Collects the URNs that a dependency on this resource stands for: a component's are those below it. */
     async collect(urns: Set<string>): Promise<void> {
-        const { urn } = await this;
+        const { urn } = await this.answer;
         if (urns.has(urn)) {
             return;
         }
@@ -121,9 +129,10 @@ export class Component extends Resource {
         answer: Promise<Registered>,
         parent: Resource | undefined,
         dryRun: boolean,
+        track: Track,
         register: (component: Component, outputs: object) => Promise<void>,
     ) {
-        super(type, name, false, answer, parent, dryRun);
+        super(type, name, false, answer, parent, dryRun, track);
         this.#register = register;
     }
 
