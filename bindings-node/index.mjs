@@ -17,6 +17,8 @@ export const {
     InvalidInputError,
     isSecret,
     isUnknown,
+    LanguageRuntime,
+    languageRuntime,
     NotFoundError,
     Operation,
     Output,

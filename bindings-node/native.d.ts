@@ -55,6 +55,8 @@ export declare class Operation {
   outputs(): Record<string, unknown> | undefined
   /** Asks for an end; a second time, running provider calls are given up. */
   cancel(): void
+  /** Ends the session and waits until nothing of it is left. */
+  release(): Promise<void>
   /** Starts listening: the first listener hears everything. */
   events(): Events
 }
@@ -64,7 +66,7 @@ export declare class Stack {
   /** The name, as `project/stack`. */
   get name(): string
   /** Starts an operation: `update`, `refresh` or `destroy`, with options as JSON. */
-  start(kind: string, options: string, program?: number | undefined | null, own?: boolean | undefined | null): Operation
+  start(kind: string, options: string, program?: ProgramEntry | undefined | null): Operation
   /** Returns the state as a deployment document. */
   export(showSecrets: boolean): Promise<string>
   /** Replaces the state by a deployment document. */
@@ -108,10 +110,24 @@ export interface EngineSettings {
   pluginCommands: Array<CommandEntry>
   /** The object that decides what serves a package, described as a provider. */
   resolver?: ProviderEntry
+  /** The façade's number of the object that reads other stacks. */
+  stackReader?: number
+  /** The host's own encryption. */
+  secrets?: SecretsEntry
 }
 
 /** Every kind of error: the names that classes of the façade carry as `code`. */
 export declare function errorCodes(): Array<string>
+
+/** A program, as the façade describes it. */
+export interface ProgramEntry {
+  /** The façade's number of a program in this process. */
+  number?: number
+  /** Whether that one uses our own API. */
+  own?: boolean
+  /** The address of the language runtime that runs the program. */
+  address?: string
+}
 
 /** A provider's object, by the façade's number. */
 export interface ProviderEntry {
@@ -135,12 +151,22 @@ export declare function providerMethods(): Array<string>
 /** Reads a value and makes it anew: what a value becomes on its way through the engine. */
 export declare function roundTrip(bridge: Bridge, value: unknown): unknown
 
+/** A host's own encryption. */
+export interface SecretsEntry {
+  /** The façade's number of the object. */
+  number: number
+  /** What states call it. */
+  kind: string
+  /** What states keep beside the name, as JSON. */
+  state?: string
+}
+
 /** What is said of a stack when it is opened. */
 export interface StackEntry {
-  /** The façade's number of the program. */
-  program?: number
-  /** Whether the program uses our own API. */
-  own: boolean
+  /** The program. */
+  program?: ProgramEntry
+  /** The façade's number of the object that receives the journal. */
+  journal?: number
   /** The folder of the project. */
   rootDirectory?: string
   /** Whether the stack is created when it does not exist. */

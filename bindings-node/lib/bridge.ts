@@ -1,6 +1,7 @@
 /** The JavaScript end of the road to the engine: takes waiting messages in one call, and hands each to whom it is for. */
 import { fromFacts, fromNative, guarded } from "./errors";
 import { native, type Native } from "./native";
+import type { HostObject } from "./host";
 import { type Callee, describeError, methodBits, methodName, type Resolver } from "./provider";
 import { revive } from "./values";
 
@@ -49,6 +50,7 @@ const enum Tag {
     Program,
     ProgramStop,
     ProgramDropped,
+    HostDropped,
 }
 
 /** A provider's object as the native side takes it. */
@@ -65,7 +67,7 @@ export interface ProviderEntry {
 export class Bridge {
     readonly native: Native.Bridge;
     readonly #calls = new Map<number, Callback>();
-    readonly #providers: Callee[] = [];
+    readonly #providers: (Callee | undefined)[] = [];
     readonly #providerCalls = new Map<number, AbortController>();
     readonly #programs = new Map<number, ProgramStart>();
     readonly #stops = new Map<number, () => void>();
@@ -110,6 +112,11 @@ export class Bridge {
                 return entry;
             },
         });
+    }
+
+    /** Makes an object askable and returns its number; the engine says when it needs it no more. */
+    addHost(host: HostObject): number {
+        return this.#providers.push(host) - 1;
     }
 
     /** Makes a program startable and returns its number. */
@@ -189,6 +196,9 @@ export class Bridge {
                 return;
             case Tag.ProgramDropped:
                 this.#programs.delete(number);
+                return;
+            case Tag.HostDropped:
+                this.#providers[number] = undefined;
         }
     }
 

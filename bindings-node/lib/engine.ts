@@ -1,6 +1,7 @@
 /** The engine: where states live, what encrypts them, and who provides what. */
 import { Bridge } from "./bridge";
-import { guarded, awaited, InvalidInputError, NotFoundError } from "./errors";
+import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
+import { journalHost, type JournalReceiver, type Secrets, secretsHost, type StackReader, stackReaderHost } from "./host";
 import { native, type Native } from "./native";
 import type { Provider, Resolver } from "./provider";
 import { addProgram, type AnyProgram } from "./program";
@@ -32,6 +33,10 @@ export interface EngineOptions {
     plugins?: PluginOptions;
     /** Decides what serves a package; asked before the engine looks itself. */
     resolver?: Resolver;
+    /** Answers stack references; the engine's own store when absent. */
+    stackReader?: StackReader;
+    /** Encrypts secrets in place of the passphrase, which opens what was encrypted with one before. */
+    secrets?: Secrets;
     /** The copy of `@pulumi/pulumi` whose dynamic providers are started: a path in it or beside it. */
     sdk?: string | URL;
 }
@@ -54,6 +59,8 @@ export interface StackOptions {
     rootDirectory?: string;
     /** Whether the stack is created when it does not exist; true when absent. */
     create?: boolean;
+    /** Receives every entry of the journal before the engine goes on; may refuse it. */
+    journal?: JournalReceiver;
 }
 
 /** An engine. Several with different settings live in one process; an idle one does not keep Node alive. */
@@ -84,6 +91,10 @@ export class Engine {
                         command: [...command],
                     })),
                     ...(options.resolver === undefined ? {} : { resolver: bridge.addResolver(options.resolver) }),
+                    ...(options.stackReader === undefined
+                        ? {}
+                        : { stackReader: bridge.addHost(stackReaderHost(options.stackReader)) }),
+                    ...(options.secrets === undefined ? {} : { secrets: secretsEntry(bridge, options.secrets) }),
                     ...(plugins.path === undefined ? {} : { pluginPath: plugins.path }),
                     ...(plugins.cache === undefined ? {} : { pluginCache: plugins.cache }),
                 }),
@@ -97,9 +108,11 @@ export class Engine {
         const program = options.program === undefined ? undefined : addProgram(this.#bridge, options.program);
         const stack = await awaited(() =>
             this.#native.stack(name, config, {
-                own: program?.own ?? true,
                 create: options.create ?? true,
-                ...(program === undefined ? {} : { program: program.number }),
+                ...(program === undefined ? {} : { program }),
+                ...(options.journal === undefined
+                    ? {}
+                    : { journal: this.#bridge.addHost(journalHost(options.journal)) }),
                 ...(options.rootDirectory === undefined ? {} : { rootDirectory: options.rootDirectory }),
             }),
         );
@@ -119,6 +132,15 @@ export class Engine {
     [Symbol.asyncDispose](): Promise<void> {
         return this.close();
     }
+}
+
+/** Describes a host's encryption. */
+function secretsEntry(bridge: Bridge, secrets: Secrets): Native.SecretsEntry {
+    return {
+        number: bridge.addHost(secretsHost(secrets)),
+        kind: secrets.kind ?? "host",
+        ...(secrets.state === undefined ? {} : { state: JSON.stringify(secrets.state) }),
+    };
 }
 
 /** Returns how dynamic providers are started, when a copy of the SDK is found. */

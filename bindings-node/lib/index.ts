@@ -10,7 +10,19 @@ export {
     type StepOp,
     type SummaryEvent,
 } from "./event";
-export { type AnyProgram } from "./program";
+export { type AnyProgram, LanguageRuntime, languageRuntime } from "./program";
+export { type JournalReceiver, type Secrets, type StackReader } from "./host";
+export {
+    type IdentifiedRecord,
+    type JournalBaseRebuilt,
+    type JournalBaseWritten,
+    type JournalBegin,
+    type JournalEntry,
+    type JournalFailure,
+    type JournalOutputs,
+    type JournalSuccess,
+    type StateRecord,
+} from "./journal";
 export { sdkProgram, SdkProgram, type SdkProgramFunction } from "./sdk";
 export {
     ProgramContext,

@@ -24,6 +24,8 @@ export interface OperationOptions {
     showSecrets?: boolean;
     /** A note for the history. */
     message?: string;
+    /** Keep the session after the result, until `release()`: providers stay, unanswered calls stay unanswered. */
+    holdSession?: boolean;
     /** Cancels the operation when it is aborted. */
     signal?: AbortSignal;
     /** Hears every event, in order. What it throws ends the listening and rejects the operation when that is over. */
@@ -137,6 +139,14 @@ export class Operation implements PromiseLike<Result> {
     /** Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up. */
     cancel(): void {
         this.#native.cancel();
+    }
+
+    /**
+     * Ends a held session, and waits until nothing of it is left: what was unanswered hears that the operation has ended,
+     * and the providers are let go. Without `holdSession` that is the operation's own end.
+     */
+    async release(): Promise<void> {
+        await this.#native.release();
     }
 
     /** The events: all of them for the first listener, those still to come for others. */

@@ -1,17 +1,34 @@
 /** Programs of both kinds, made startable. */
 import type { Bridge } from "./bridge";
 import { describeProgramError, type Program, ProgramContext } from "./context";
+import type { Native } from "./native";
 import { Run, runProgram } from "./run";
 import { runSdkProgram, SdkProgram } from "./sdk";
 
-/** A program: a function of our own API, or one that is written with `@pulumi/pulumi`. */
-export type AnyProgram = Program | SdkProgram;
+/** A program that a language runtime runs which listens already. */
+export class LanguageRuntime {
+    constructor(
+        /** `host:port`, or a URL. */
+        readonly address: string,
+    ) {}
+}
+
+/** Says that a program is run by the language runtime that listens at an address, in whatever process. */
+export function languageRuntime(address: string): LanguageRuntime {
+    return new LanguageRuntime(address);
+}
+
+/** A program: a function of our own API, one that is written with `@pulumi/pulumi`, or one in another process. */
+export type AnyProgram = Program | SdkProgram | LanguageRuntime;
 
 /**
- * Makes a program startable and returns its number; `own` says that it uses our own API.
+ * Makes a program startable and describes it to the native side.
  * @internal
  */
-export function addProgram(bridge: Bridge, program: AnyProgram): { number: number; own: boolean } {
+export function addProgram(bridge: Bridge, program: AnyProgram): Native.ProgramEntry {
+    if (program instanceof LanguageRuntime) {
+        return { address: program.address };
+    }
     const own = !(program instanceof SdkProgram);
     const number = bridge.addProgram((number, info) => {
         const run = new Run(bridge, number, info);

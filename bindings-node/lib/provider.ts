@@ -1,4 +1,5 @@
 /** Providers that are JavaScript objects: their shape, their errors, and how their answers are given back. */
+import type { HostObject } from "./host";
 import { native } from "./native";
 import type { PropertyMap } from "./values";
 
@@ -237,8 +238,8 @@ export type Resolver = (
     request: ResolutionRequest,
 ) => string | Provider | undefined | void | PromiseLike<string | Provider | undefined | void>;
 
-/** Everything that the engine calls: a provider's methods, and a resolver's one. */
-export type Callee = Provider & { resolve?(request: ResolutionRequest): unknown };
+/** Everything that the engine calls: a provider's methods, a resolver's one, and those of other objects of the host. */
+export type Callee = Provider & HostObject & { resolve?(request: ResolutionRequest): unknown };
 
 /** The names of the methods, at their numbers. */
 const METHODS = native.providerMethods() as (keyof Callee)[];

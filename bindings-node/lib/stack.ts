@@ -87,7 +87,7 @@ export class Stack {
     #start(kind: string, options: ProgramOptions): Operation {
         const { signal, onEvent, program, ...rest } = options;
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
-        const started = guarded(() => this.#native.start(kind, JSON.stringify(rest), added?.number, added?.own));
+        const started = guarded(() => this.#native.start(kind, JSON.stringify(rest), added));
         return new Operation(started, signal, onEvent);
     }
 }

@@ -7,12 +7,11 @@ use napi_derive::napi;
 use stackwright::{
     Error, StackSettings,
     plugin::{PluginCommand, PluginSettings},
-    program::Program,
     project::{Config, ConfigKey, ConfigValue},
     property::PropertyValue,
     provider::Capabilities,
     runtime::Runtime,
-    secrets::PassphraseProvider,
+    secrets::{CallbackProvider, PassphraseProvider, SecretsProvider},
     store,
 };
 
@@ -20,7 +19,8 @@ use crate::{
     bridge::{Bridge, Shared},
     convert::{Reader, Scope},
     errors,
-    program::JsProgram,
+    host::JsHost,
+    program::ProgramEntry,
     provider::JsProvider,
     registration,
     stack::Stack,
@@ -41,6 +41,17 @@ pub struct ProviderEntry {
     pub outputs: bool,
     /// Whether it knows how to preview.
     pub preview: bool,
+}
+
+/// A host's own encryption.
+#[napi(object)]
+pub struct SecretsEntry {
+    /// The façade's number of the object.
+    pub number: u32,
+    /// What states call it.
+    pub kind: String,
+    /// What states keep beside the name, as JSON.
+    pub state: Option<String>,
 }
 
 /// How a plugin that is part of a language's SDK is started.
@@ -73,15 +84,19 @@ pub struct EngineSettings {
     pub plugin_commands: Vec<CommandEntry>,
     /// The object that decides what serves a package, described as a provider.
     pub resolver: Option<ProviderEntry>,
+    /// The façade's number of the object that reads other stacks.
+    pub stack_reader: Option<u32>,
+    /// The host's own encryption.
+    pub secrets: Option<SecretsEntry>,
 }
 
 /// What is said of a stack when it is opened.
 #[napi(object)]
 pub struct StackEntry {
-    /// The façade's number of the program.
-    pub program: Option<u32>,
-    /// Whether the program uses our own API.
-    pub own: bool,
+    /// The program.
+    pub program: Option<ProgramEntry>,
+    /// The façade's number of the object that receives the journal.
+    pub journal: Option<u32>,
     /// The folder of the project.
     pub root_directory: Option<String>,
     /// Whether the stack is created when it does not exist.
@@ -125,15 +140,13 @@ impl Engine {
     /// Opens a stack.
     #[napi]
     pub async fn stack(&self, name: String, config: &StackConfig, entry: StackEntry) -> Result<Stack> {
-        let program = entry.program.map(|number| {
-            Arc::new(JsProgram::new(Arc::clone(&self.shared), number, entry.own)) as Arc<dyn Program>
-        });
+        let journal = entry.journal.map(|number| JsHost::new(&self.shared, number) as _);
         let settings = StackSettings {
-            program,
+            program: entry.program.map(|program| program.take(&self.shared)),
+            journal,
             config: config.0.clone(),
             root_directory: entry.root_directory.map(PathBuf::from),
             create: entry.create,
-            ..StackSettings::default()
         };
         match self.engine.stack(&name, settings).await {
             Ok(stack) => Ok(Stack::new(stack, Arc::clone(&self.shared))),
@@ -165,21 +178,42 @@ fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<
     let runtime = Runtime::system(shared.handle().clone());
     let base = PathBuf::from(&settings.base_directory);
     let store = store::open(&settings.store, &base, &runtime)?;
-    let secrets = PassphraseProvider::new(settings.passphrase.as_str(), runtime.clone());
+    let secrets = secrets(shared, &settings, &runtime)?;
     let plugins = plugins(&settings);
     let mut builder = stackwright::Engine::builder(shared.handle().clone())
         .runtime(runtime)
         .store(store)
-        .secrets(Arc::new(secrets))
+        .secrets(secrets)
         .plugins(plugins);
     if let Some(entry) = settings.resolver {
         builder = builder.resolver(Arc::new(provider_of(shared, entry)));
+    }
+    if let Some(number) = settings.stack_reader {
+        builder = builder.stacks(JsHost::new(shared, number));
     }
     for entry in settings.providers {
         let package = entry.package.clone();
         builder = builder.provider(package, Arc::new(provider_of(shared, entry)));
     }
     builder.build()
+}
+
+/// What the host encrypts itself goes to it, all else to the passphrase.
+fn secrets(
+    shared: &Arc<Shared>,
+    settings: &EngineSettings,
+    runtime: &Runtime,
+) -> stackwright::Result<Arc<dyn SecretsProvider>> {
+    let passphrase = PassphraseProvider::new(settings.passphrase.as_str(), runtime.clone());
+    let Some(entry) = &settings.secrets else {
+        return Ok(Arc::new(passphrase));
+    };
+    let state = entry.state.as_deref().map(serde_json::from_str).transpose();
+    let state = state.map_err(|error| Error::invalid(format!("secrets.state is no JSON: {error}")))?;
+    let host = JsHost::new(shared, entry.number);
+    Ok(Arc::new(
+        CallbackProvider::new(entry.kind.as_str(), state, host).or(Arc::new(passphrase)),
+    ))
 }
 
 /// Makes a provider of the façade's description.

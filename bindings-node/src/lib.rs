@@ -9,6 +9,7 @@ mod bridge;
 mod convert;
 mod engine;
 mod errors;
+mod host;
 mod monitor;
 mod operation;
 mod program;

@@ -62,15 +62,21 @@ impl Operation {
         self.operation.cancel();
     }
 
+    /// Ends the session and waits until nothing of it is left.
+    #[napi]
+    pub async fn release(&self) {
+        self.operation.release().await;
+    }
+
     /// Starts listening: the first listener hears everything.
     #[napi(catch_unwind)]
     pub fn events(&self) -> Events {
+        let stream = self.operation.events();
+        // Only the operation's own writer knows what is secret in it.
+        let json = stream.json(self.show_secrets);
         Events {
-            stream: Mutex::new(self.operation.events()),
-            json: EventJson {
-                show_secrets: self.show_secrets,
-                ..EventJson::default()
-            },
+            stream: Mutex::new(stream),
+            json,
         }
     }
 }

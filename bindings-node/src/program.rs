@@ -7,7 +7,7 @@ use napi::Result;
 use stackwright::{
     Error, ErrorKind,
     monitor::Monitor,
-    program::{Program, ProgramContext, RunInfo},
+    program::{LanguageRuntimeProgram, Program, ProgramContext, RunInfo},
 };
 use tokio::sync::oneshot;
 
@@ -15,6 +15,31 @@ use crate::{
     bridge::{Message, Shared},
     convert::{Js, Writer},
 };
+
+/// A program, as the façade describes it.
+#[napi_derive::napi(object)]
+pub struct ProgramEntry {
+    /// The façade's number of a program in this process.
+    pub number: Option<u32>,
+    /// Whether that one uses our own API.
+    pub own: Option<bool>,
+    /// The address of the language runtime that runs the program.
+    pub address: Option<String>,
+}
+
+impl ProgramEntry {
+    /// Makes the program. The façade sees to it that it is one of the two.
+    pub(crate) fn take(self, shared: &Arc<Shared>) -> Arc<dyn Program> {
+        match self.address {
+            Some(address) => Arc::new(LanguageRuntimeProgram::new(address)),
+            None => Arc::new(JsProgram::new(
+                Arc::clone(shared),
+                self.number.unwrap_or_default(),
+                self.own.unwrap_or(true),
+            )),
+        }
+    }
+}
 
 /// How a program ended.
 pub(crate) type Ended = stackwright::Result<()>;

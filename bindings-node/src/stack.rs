@@ -11,11 +11,10 @@ use napi_derive::napi;
 use stackwright::{
     Error,
     operation::{OperationKind, OperationOptions},
-    program::Program,
     property::PropertyMap,
 };
 
-use crate::{bridge::Shared, errors, operation::Operation, program::JsProgram};
+use crate::{bridge::Shared, errors, operation::Operation, program::ProgramEntry};
 
 /// A stack.
 #[napi]
@@ -63,13 +62,7 @@ impl Stack {
 
     /// Starts an operation: `update`, `refresh` or `destroy`, with options as JSON.
     #[napi(catch_unwind)]
-    pub fn start(
-        &self,
-        kind: String,
-        options: String,
-        program: Option<u32>,
-        own: Option<bool>,
-    ) -> Result<Operation> {
+    pub fn start(&self, kind: String, options: String, program: Option<ProgramEntry>) -> Result<Operation> {
         let kind = match kind.as_str() {
             "update" => OperationKind::Update,
             "refresh" => OperationKind::Refresh,
@@ -81,10 +74,7 @@ impl Stack {
         };
         let options =
             OperationOptions::from_json(options.as_bytes()).map_err(|error| errors::to_napi(&error))?;
-        let program = program.map(|number| {
-            let own = own.unwrap_or(true);
-            Arc::new(JsProgram::new(Arc::clone(&self.shared), number, own)) as Arc<dyn Program>
-        });
+        let program = program.map(|program| program.take(&self.shared));
         let show_secrets = options.show_secrets;
         let operation = self.stack.start(kind, options, program);
         Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))

@@ -23,6 +23,7 @@ mod tag {
     pub(super) const PROGRAM: f64 = 5.0;
     pub(super) const PROGRAM_STOP: f64 = 6.0;
     pub(super) const PROGRAM_DROPPED: f64 = 7.0;
+    pub(super) const HOST_DROPPED: f64 = 8.0;
 }
 
 /// A message to JavaScript.
@@ -43,6 +44,8 @@ pub(crate) enum Message {
     ProgramStop(u32),
     /// A program will not be run any more.
     ProgramDropped(u32),
+    /// An object of the host will not be asked any more.
+    HostDropped(u32),
 }
 
 /// An answer to JavaScript.
@@ -103,6 +106,7 @@ impl Message {
                 scope.undefined()?,
                 scope.undefined()?,
             ),
+            Self::HostDropped(host) => (tag::HOST_DROPPED, host, scope.undefined()?, scope.undefined()?),
         };
         scope.set_element(list, at, scope.number(tag)?)?;
         scope.set_element(list, at + 1, scope.number(f64::from(number))?)?;

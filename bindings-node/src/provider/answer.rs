@@ -28,6 +28,13 @@ pub(crate) enum Answered {
     Update(UpdateResponse),
     Invoke(InvokeResponse),
     Resolution(Resolution),
+    Values(PropertyMap),
+    Texts(Vec<String>),
+    /// What a host threw; the code is that of an error of ours.
+    Refused {
+        code: Option<String>,
+        message: String,
+    },
     Nothing,
 }
 
@@ -73,9 +80,27 @@ impl Answered {
             method::INVOKE => Ok(Self::Invoke(InvokeResponse::default())),
             method::RESOLVE if present => resolution(reader, shared, value),
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
+            method::RECEIVE..=method::DECRYPT if present => host(reader, method, value),
             _ => Ok(Self::Nothing),
         }
     }
+}
+
+/// Reads what the façade made of a host's answer: `{ values }`, `{ texts }`, or `{ refused: { code, message } }`.
+fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
+    if let Some(refused) = reader.field(value, "refused")? {
+        return Ok(Answered::Refused {
+            code: reader.text_field(refused, "code")?,
+            message: reader.text_field(refused, "message")?.unwrap_or_default(),
+        });
+    }
+    Ok(match method {
+        method::STACK_OUTPUTS | method::STACK_RESOURCE_OUTPUTS => {
+            Answered::Values(reader.map_field(value, "values")?.unwrap_or_default())
+        }
+        method::ENCRYPT | method::DECRYPT => Answered::Texts(reader.texts_field(value, "texts")?),
+        _ => Answered::Nothing,
+    })
 }
 
 /// Reads `{ address }`, or the façade's description of a provider in this process.

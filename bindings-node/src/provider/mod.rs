@@ -20,17 +20,17 @@ use stackwright::{
 };
 use tokio::sync::oneshot;
 
+pub(crate) use answer::Answered;
 pub(crate) use request::Request;
 
 use crate::{
     bridge::{Message, Shared},
     convert::{Js, Reader},
 };
-use answer::Answered;
 
 /// The methods that an object may have, with the names and the bits that the façade knows.
 pub(crate) mod method {
-    pub(crate) const NAMES: [&str; 13] = [
+    pub(crate) const NAMES: [&str; 18] = [
         "checkConfig",
         "diffConfig",
         "configure",
@@ -44,6 +44,11 @@ pub(crate) mod method {
         "cancel",
         "close",
         "resolve",
+        "receive",
+        "stackOutputs",
+        "stackResourceOutputs",
+        "encrypt",
+        "decrypt",
     ];
     pub(crate) const CHECK_CONFIG: u32 = 0;
     pub(crate) const DIFF_CONFIG: u32 = 1;
@@ -57,8 +62,13 @@ pub(crate) mod method {
     pub(crate) const INVOKE: u32 = 9;
     pub(crate) const CANCEL: u32 = 10;
     pub(crate) const CLOSE: u32 = 11;
-    /// Not a provider's, but a resolver's: it goes the same way.
+    /// Not a provider's, but a resolver's, as those below are of other objects of the host: all go the same way.
     pub(crate) const RESOLVE: u32 = 12;
+    pub(crate) const RECEIVE: u32 = 13;
+    pub(crate) const STACK_OUTPUTS: u32 = 14;
+    pub(crate) const STACK_RESOURCE_OUTPUTS: u32 = 15;
+    pub(crate) const ENCRYPT: u32 = 16;
+    pub(crate) const DECRYPT: u32 = 17;
 }
 
 /// The names of provider methods: a provider's `methods` has bit N set when it has the Nth.
@@ -92,10 +102,12 @@ impl Asked {
         let result = if succeeded {
             Answered::read(reader, &self.shared, self.method, value, self.inputs).map_err(|error| {
                 let name = method::NAMES[self.method as usize];
-                let message = format!(
-                    "the provider's answer to {name} can not be read: {}",
-                    error.reason
-                );
+                let who = if self.method < method::RESOLVE {
+                    "provider"
+                } else {
+                    "host"
+                };
+                let message = format!("the {who}'s answer to {name} can not be read: {}", error.reason);
                 ProviderError::new(ProviderStatus::Internal, message)
             })
         } else {
@@ -131,6 +143,11 @@ impl JsProvider {
         }
     }
 
+    /// Wraps an object that is no provider, to ask it with [`Self::ask_as_is`].
+    pub(crate) fn of_host(shared: Arc<Shared>, number: u32) -> Self {
+        Self::new(shared, number, 0, Capabilities::all())
+    }
+
     const fn has(&self, method: u32) -> bool {
         self.methods & (1 << method) != 0
     }
@@ -150,7 +167,8 @@ impl JsProvider {
         result
     }
 
-    async fn ask_as_is(&self, request: Request) -> ProviderResult<Answered> {
+    /// Asks without a look at secrets: they stay as they are.
+    pub(crate) async fn ask_as_is(&self, request: Request) -> ProviderResult<Answered> {
         let (reply, answer) = oneshot::channel();
         let method = request.method();
         let inputs = request.fallback();

@@ -40,7 +40,12 @@ fn sent(request: &Request) -> Sent {
         | Request::Delete(_)
         | Request::Cancel
         | Request::Close
-        | Request::Resolve(_) => (none(), none()),
+        | Request::Resolve(_)
+        | Request::Receive(_)
+        | Request::StackOutputs(_)
+        | Request::StackResourceOutputs(_)
+        | Request::Encrypt(_)
+        | Request::Decrypt(_) => (none(), none()),
     };
     Sent { inputs, outputs }
 }
@@ -65,7 +70,12 @@ pub(super) fn wrap(answered: &mut Answered, sent: &Sent) {
             let secret = values.map(|(name, value)| (name, PropertyValue::secret(value)));
             answer.result = secret.collect();
         }
-        Answered::Diff(_) | Answered::Resolution(_) | Answered::Nothing => {}
+        Answered::Diff(_)
+        | Answered::Resolution(_)
+        | Answered::Values(_)
+        | Answered::Texts(_)
+        | Answered::Refused { .. }
+        | Answered::Nothing => {}
     }
 }
 
@@ -106,6 +116,13 @@ fn maps(request: &mut Request) -> Vec<&mut PropertyMap> {
         }
         Request::Delete(request) => vec![&mut request.inputs, &mut request.outputs],
         Request::Invoke(request) => vec![&mut request.arguments],
-        Request::Cancel | Request::Close | Request::Resolve(_) => Vec::new(),
+        Request::Cancel
+        | Request::Close
+        | Request::Resolve(_)
+        | Request::Receive(_)
+        | Request::StackOutputs(_)
+        | Request::StackResourceOutputs(_)
+        | Request::Encrypt(_)
+        | Request::Decrypt(_) => Vec::new(),
     }
 }

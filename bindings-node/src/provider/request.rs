@@ -29,6 +29,12 @@ pub(crate) enum Request {
     Cancel,
     Close,
     Resolve(ResolutionRequest),
+    /// A journal entry, as JSON.
+    Receive(String),
+    StackOutputs(String),
+    StackResourceOutputs(String),
+    Encrypt(Vec<String>),
+    Decrypt(Vec<String>),
 }
 
 impl Request {
@@ -48,6 +54,11 @@ impl Request {
             Self::Cancel => method::CANCEL,
             Self::Close => method::CLOSE,
             Self::Resolve(_) => method::RESOLVE,
+            Self::Receive(_) => method::RECEIVE,
+            Self::StackOutputs(_) => method::STACK_OUTPUTS,
+            Self::StackResourceOutputs(_) => method::STACK_RESOURCE_OUTPUTS,
+            Self::Encrypt(_) => method::ENCRYPT,
+            Self::Decrypt(_) => method::DECRYPT,
         }
     }
 
@@ -65,11 +76,16 @@ impl Request {
             | Self::Invoke(_)
             | Self::Cancel
             | Self::Close
-            | Self::Resolve(_) => PropertyMap::new(),
+            | Self::Resolve(_)
+            | Self::Receive(_)
+            | Self::StackOutputs(_)
+            | Self::StackResourceOutputs(_)
+            | Self::Encrypt(_)
+            | Self::Decrypt(_) => PropertyMap::new(),
         }
     }
 
-    /// Makes the object.
+    /// Makes the object, or the text or list that some questions of the host are.
     pub(super) fn write(&self, writer: &Writer) -> Result<Js> {
         let object = writer.scope().object()?;
         match self {
@@ -126,6 +142,10 @@ impl Request {
             }
             Self::Cancel | Self::Close => {}
             Self::Resolve(request) => resolve(writer, object, request)?,
+            Self::Receive(text) | Self::StackOutputs(text) | Self::StackResourceOutputs(text) => {
+                return writer.scope().text(text);
+            }
+            Self::Encrypt(texts) | Self::Decrypt(texts) => return writer.texts(texts),
         }
         Ok(object)
     }

@@ -1,0 +1,87 @@
+/** What a host supplies beside providers: a journal, a reader of other stacks, its own encryption. */
+import { StackwrightError } from "./errors";
+import type { JournalEntry } from "./journal";
+import type { PropertyMap } from "./values";
+
+type Answer<T> = T | PromiseLike<T>;
+
+/**
+ * Receives every entry of a stack's journal, in order. The engine goes on when what it returns has resolved. What it
+ * throws refuses the entry, and the operation ends with that error. Secrets in an entry are readable.
+ */
+export type JournalReceiver = (entry: JournalEntry) => Answer<unknown>;
+
+/** Answers stack references, in place of the engine's own store. Called concurrently. */
+export interface StackReader {
+    /** Returns the outputs of the stack that a reference names. */
+    stackOutputs(stack: string): Answer<PropertyMap>;
+    /** Returns the outputs of that stack's resources, by URN. */
+    stackResourceOutputs(stack: string): Answer<PropertyMap>;
+}
+
+/** A host's own encryption of secrets. Called concurrently; the text of what it throws must hold no secret. */
+export interface Secrets {
+    /** What states call it; states of another kind are opened with the passphrase. `host` when absent. */
+    kind?: string;
+    /** What states keep beside the name, for whoever opens them again: never a key. Anything that is JSON. */
+    state?: unknown;
+    /** Encrypts a batch, in order. */
+    encrypt(plaintexts: string[]): Answer<readonly string[]>;
+    /** Decrypts a batch, in order. */
+    decrypt(ciphertexts: string[]): Answer<readonly string[]>;
+}
+
+/** An object that the engine asks, with the methods that the native side knows. */
+export interface HostObject {
+    receive?(entry: string): unknown;
+    stackOutputs?(stack: string): unknown;
+    stackResourceOutputs?(stack: string): unknown;
+    encrypt?(plaintexts: string[]): unknown;
+    decrypt?(ciphertexts: string[]): unknown;
+}
+
+/**
+ * Makes an object that receives a journal.
+ * @internal
+ */
+export function journalHost(receive: JournalReceiver): HostObject {
+    return {
+        receive: (entry) =>
+            told(async () => {
+                await receive(JSON.parse(entry) as JournalEntry);
+                return {};
+            }),
+    };
+}
+
+/**
+ * Makes an object that reads other stacks.
+ * @internal
+ */
+export function stackReaderHost(reader: StackReader): HostObject {
+    return {
+        stackOutputs: (stack) => told(async () => ({ values: await reader.stackOutputs(stack) })),
+        stackResourceOutputs: (stack) => told(async () => ({ values: await reader.stackResourceOutputs(stack) })),
+    };
+}
+
+/**
+ * Makes an object that encrypts.
+ * @internal
+ */
+export function secretsHost(secrets: Secrets): HostObject {
+    return {
+        encrypt: (plaintexts) => told(async () => ({ texts: await secrets.encrypt(plaintexts) })),
+        decrypt: (ciphertexts) => told(async () => ({ texts: await secrets.decrypt(ciphertexts) })),
+    };
+}
+
+/** Answers a question with what the host says, or with what it threw. */
+async function told<T extends object>(answer: () => Promise<T>): Promise<T | { refused: object }> {
+    try {
+        return await answer();
+    } catch (error) {
+        const message = error instanceof Error ? error.message : String(error);
+        return { refused: { message, ...(error instanceof StackwrightError ? { code: error.code } : {}) } };
+    }
+}

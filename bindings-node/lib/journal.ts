@@ -1,0 +1,106 @@
+/** The step journal: what a host's receiver is told, entry by entry. */
+import type { StepOp } from "./event";
+import type { DiffKind } from "./provider";
+
+/** A record of a state, as deployments have it. A secret is an object with a signature; its `ciphertext` is base64. */
+export interface StateRecord {
+    urn: string;
+    type: string;
+    custom: boolean;
+    id?: string;
+    inputs?: { [name: string]: unknown };
+    outputs?: { [name: string]: unknown };
+    parent?: string;
+    provider?: string;
+    dependencies?: string[];
+    propertyDependencies?: { [name: string]: string[] };
+    protect?: boolean;
+    delete?: boolean;
+    external?: boolean;
+    initErrors?: string[];
+    [member: string]: unknown;
+}
+
+/** A record with its identity: those of the state before the operation count from 0, new ones go on from there. */
+export interface IdentifiedRecord {
+    id: number;
+    state: StateRecord;
+}
+
+/** What all entries have. */
+interface Entry<Kind extends string> {
+    kind: Kind;
+    /** Counts from 0 without gaps in each operation. */
+    sequence: number;
+    /** The step that it belongs to; 0 for entries that belong to none. */
+    operation: number;
+}
+
+/** A step begins; its provider has not been called yet. */
+export interface JournalBegin extends Entry<"begin"> {
+    op: StepOp;
+    /** What a crash from here on leaves among the pending operations. */
+    pending?: "creating" | "updating" | "deleting" | "reading" | "importing";
+    /** The record as it was, by its identity. */
+    old?: { id: number };
+    /** The record as it is to become, as far as that is known. */
+    state?: StateRecord;
+    /** Properties that force a replacement. */
+    keys?: string[];
+    /** Properties that differ. */
+    diffs?: string[];
+    /** How each differs, by path. */
+    detailedDiff?: { [path: string]: { kind: DiffKind; inputDiff: boolean } };
+}
+
+/** A step has succeeded, or failed after the real thing came to exist. */
+export interface JournalSuccess extends Entry<"success"> {
+    op: StepOp;
+    /** What it came to: for a refresh same, update or delete. */
+    resultOp: StepOp;
+    /** Records that are no more. */
+    removed?: number[];
+    /** Records that got a mark. */
+    marked?: { id: number; mark: "delete" | "pendingReplacement" }[];
+    /** The record that there is now. */
+    new?: IdentifiedRecord;
+    /** True when it takes the place of the removed record instead of standing at the end of the new ones. */
+    inPlace?: boolean;
+    /** True when nothing changed that a state would show. */
+    elided?: boolean;
+}
+
+/** A step has failed; the state is as it was before it. */
+export interface JournalFailure extends Entry<"failure"> {
+    op: StepOp;
+}
+
+/** Outputs of a component were registered. */
+export interface JournalOutputs extends Entry<"outputs"> {
+    new: IdentifiedRecord;
+    elided?: boolean;
+}
+
+/** The state was brought up to date before any step: the whole new list. */
+export interface JournalBaseWritten extends Entry<"base-written"> {
+    records: IdentifiedRecord[];
+}
+
+/** Everything was rebuilt after a refresh: what was deleted is gone, dangling dependencies are cut. */
+export interface JournalBaseRebuilt extends Entry<"base-rebuilt"> {
+    /** All records that remain, new ones included, in order. */
+    order: number[];
+    /** The repaired records. */
+    records?: IdentifiedRecord[];
+    /** True when pending operations other than creations are forgotten. */
+    clearPending?: boolean;
+}
+
+/** One entry of the journal. Every prefix of a journal, over the state before the operation, yields a valid state. */
+export type JournalEntry =
+    | JournalBegin
+    | JournalSuccess
+    | JournalFailure
+    | JournalOutputs
+    | JournalBaseWritten
+    | JournalBaseRebuilt;

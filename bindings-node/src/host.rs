@@ -1,0 +1,110 @@
+//! What a host supplies beside providers: a journal, a reader of stacks, its own encryption. Asked over the bridge.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use stackwright::{
+    Error, ErrorKind, Result,
+    property::{PropertyMap, json::SecretForm},
+    provider::builtin::StackReader,
+    secrets::SecretsCallbacks,
+    state::{
+        JournalEntry,
+        journal::{JournalReceiver, entry_to_json},
+    },
+};
+
+use crate::{
+    bridge::{Message, Shared},
+    provider::{Answered, JsProvider, Request},
+};
+
+/// An object of the façade's that answers questions of the engine.
+pub(crate) struct JsHost {
+    object: JsProvider,
+    shared: Arc<Shared>,
+    number: u32,
+}
+
+impl JsHost {
+    /// Creates a host over the façade's object `number`.
+    pub(crate) fn new(shared: &Arc<Shared>, number: u32) -> Arc<Self> {
+        Arc::new(Self {
+            object: JsProvider::of_host(Arc::clone(shared), number),
+            shared: Arc::clone(shared),
+            number,
+        })
+    }
+
+    /// Asks; what the host threw becomes an error of the same kind when it is one of ours, otherwise of `kind`.
+    async fn ask(&self, request: Request, kind: ErrorKind) -> Result<Answered> {
+        match self.object.ask_as_is(request).await {
+            Ok(Answered::Refused { code, message }) => {
+                let own = ErrorKind::ALL
+                    .iter()
+                    .find(|kind| Some(kind.name()) == code.as_deref());
+                Err(Error::new(own.copied().unwrap_or(kind), message))
+            }
+            Ok(answered) => Ok(answered),
+            Err(error) => Err(Error::new(kind, error.message)),
+        }
+    }
+
+    async fn values(&self, request: Request) -> Result<PropertyMap> {
+        match self.ask(request, ErrorKind::NotFound).await? {
+            Answered::Values(values) => Ok(values),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn texts(&self, request: Request) -> std::result::Result<Vec<String>, String> {
+        match self.ask(request, ErrorKind::Secrets).await {
+            Ok(Answered::Texts(texts)) => Ok(texts),
+            Ok(_) => Err(mismatch().message().to_owned()),
+            Err(error) => Err(error.message().to_owned()),
+        }
+    }
+}
+
+impl Drop for JsHost {
+    fn drop(&mut self) {
+        self.shared.send(Message::HostDropped(self.number));
+    }
+}
+
+/// The error of an answer to another question: the bridge matches them, so this is a bug.
+fn mismatch() -> Error {
+    Error::internal("the answer belongs to another question")
+}
+
+#[async_trait]
+impl JournalReceiver for JsHost {
+    async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()> {
+        let text = entry_to_json(entry, SecretForm::Base64)?;
+        self.ask(Request::Receive(text), ErrorKind::Unavailable)
+            .await
+            .map(drop)
+    }
+}
+
+#[async_trait]
+impl StackReader for JsHost {
+    async fn stack_outputs(&self, stack: &str) -> Result<PropertyMap> {
+        self.values(Request::StackOutputs(stack.to_owned())).await
+    }
+
+    async fn stack_resource_outputs(&self, stack: &str) -> Result<PropertyMap> {
+        self.values(Request::StackResourceOutputs(stack.to_owned())).await
+    }
+}
+
+#[async_trait]
+impl SecretsCallbacks for JsHost {
+    async fn encrypt(&self, plaintexts: Vec<String>) -> std::result::Result<Vec<String>, String> {
+        self.texts(Request::Encrypt(plaintexts)).await
+    }
+
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> std::result::Result<Vec<String>, String> {
+        self.texts(Request::Decrypt(ciphertexts)).await
+    }
+}

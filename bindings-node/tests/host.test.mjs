@@ -1,0 +1,330 @@
+/** What a host can supply and observe: the journal, other stacks, secrets, a language runtime, sessions, providers. */
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { test } from "node:test";
+
+import * as pulumi from "@pulumi/pulumi";
+
+import { ConflictError, languageRuntime, Secret, secret, UnavailableError } from "../index.mjs";
+import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
+
+const THING = "mem:index:Thing";
+const thing = (name, inputs = {}) => (context) => void context.resource(THING, name, inputs);
+
+test("a journal hears every entry in order, and a beginning before the provider is called", async () => {
+    const heard = [];
+    const provider = new Memory();
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: thing("a", { content: secret("hunter2") }),
+        journal: async (entry) => {
+            const seen = provider.calls.length;
+            await new Promise((resolve) => setImmediate(resolve));
+            assert.equal(provider.calls.length, seen, "the engine waits for the answer");
+            heard.push([entry, [...provider.calls]]);
+        },
+    });
+    await stack.up();
+    assert.deepEqual(heard.map(([{ sequence }]) => sequence), heard.map((_, index) => index));
+    const isOfA = ({ state, new: made }) => (state ?? made?.state)?.type === THING;
+    const ofA = heard.filter(([entry]) => isOfA(entry));
+    assert.deepEqual(ofA.map(([{ kind, op }]) => `${kind} ${op}`), ["begin create", "success create"]);
+    const [[begin, before], [success, after]] = ofA;
+    assert.equal(begin.pending, "creating");
+    assert.ok(!before.includes("create a"), "the provider had not been called");
+    assert.ok(after.includes("create a"));
+    assert.equal(success.operation, begin.operation);
+    const { ciphertext } = success.new.state.inputs.content;
+    assert.equal(JSON.parse(Buffer.from(ciphertext, "base64").toString()), "hunter2");
+    heard.length = 0;
+    await stack.preview();
+    assert.deepEqual(heard, [], "a preview has no journal");
+});
+
+test("a journal that refuses an entry ends the operation with its own error", async () => {
+    let refuse = "begin";
+    const provider = new Memory();
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: thing("a"),
+        journal: ({ kind, state, new: made }) => {
+            if (kind === refuse && (state ?? made?.state)?.type === THING) {
+                throw kind === "begin" ? new Error("the disk is full") : new ConflictError("somebody else writes");
+            }
+        },
+    });
+    const refused = await failureOf(stack.up());
+    assert.ok(refused instanceof UnavailableError, refused.code);
+    assert.match(refused.message, /the disk is full/);
+    assert.ok(!provider.calls.includes("create a"), "what could not be begun was not done");
+    refuse = "success";
+    const late = await failureOf(stack.up());
+    assert.ok(late instanceof ConflictError, `${late.code}: ${late.message}`);
+    assert.equal(late.message, "somebody else writes");
+    refuse = undefined;
+    await stack.up();
+});
+
+test("a reader of stacks answers references in place of the store", async () => {
+    const asked = [];
+    const engine = memoryEngine(new Memory(), {
+        stackReader: {
+            stackOutputs: (name) => {
+                asked.push(name);
+                if (name === "organization/base/gone") {
+                    throw new Error("that stack moved away");
+                }
+                return { color: "blue", token: secret("hunter2") };
+            },
+            stackResourceOutputs: async () => ({ "urn:pulumi:dev::base::a:b:C::d": { size: 3 } }),
+        },
+    });
+    const reference = (name) => (context) => {
+        const other = context.read("pulumi:pulumi:StackReference", "other", name, { name });
+        context.export("color", other.get("outputs").get("color"));
+        context.export("token", other.get("outputs").get("token"));
+        const resources = context.invoke("pulumi:pulumi:readStackResourceOutputs", { stackName: name });
+        context.export("resources", resources.get("outputs"));
+    };
+    const stack = await engine.stack("shop/dev", { program: reference("organization/base/dev") });
+    const { outputs } = await stack.up();
+    assert.equal(outputs.color, "blue");
+    assert.ok(outputs.token instanceof Secret);
+    assert.equal(outputs.token.value, "hunter2");
+    assert.deepEqual(outputs.resources, { "urn:pulumi:dev::base::a:b:C::d": { size: 3 } });
+    const error = await failureOf(stack.up({ program: reference("organization/base/gone") }));
+    const said = error.result.diagnostics.map(({ message }) => message).join("\n");
+    assert.match(`${said}\n${error.message}`, /that stack moved away/);
+    assert.deepEqual(new Set(asked), new Set(["organization/base/dev", "organization/base/gone"]));
+});
+
+test("without a reader, references are answered from the engine's own store", async () => {
+    const engine = memoryEngine();
+    const base = await engine.stack("base/dev", { program: (context) => context.export("color", "green") });
+    await base.up();
+    const stack = await engine.stack("shop/dev", {
+        program: (context) => {
+            const name = "organization/base/dev";
+            const other = context.read("pulumi:pulumi:StackReference", "other", name, { name });
+            context.export("color", other.get("outputs").get("color"));
+        },
+    });
+    assert.deepEqual((await stack.up()).outputs, { color: "green" });
+});
+
+const reversed = (texts) => texts.map((text) => [...text].reverse().join(""));
+
+test("a host encrypts and decrypts secrets itself", async (t) => {
+    const store = `file://${folder(t)}`;
+    let batches = 0;
+    const secrets = {
+        kind: "reversing",
+        state: { key: "none" },
+        encrypt: async (texts) => {
+            batches += 1;
+            return reversed(texts);
+        },
+        decrypt: reversed,
+    };
+    const program = (context) => {
+        context.resource(THING, "a", { content: context.config("token") });
+        context.export("token", context.config("token"));
+    };
+    const config = { token: secret("hunter2") };
+    const stack = await memoryEngine(new Memory(), { store, secrets }).stack("shop/dev", { program, config });
+    await stack.up();
+    const exported = await stack.export();
+    const { deployment } = JSON.parse(exported);
+    assert.deepEqual(deployment.secrets_providers, { type: "reversing", state: { key: "none" } });
+    assert.ok(batches > 0 && exported.includes("2retnuh") && !exported.includes("hunter2"));
+    // Another engine opens it; one without the host's functions says what it lacks.
+    const again = await memoryEngine(new Memory(), { store, secrets }).stack("shop/dev");
+    assert.equal((await again.outputs()).token.value, "hunter2");
+    const stranger = await memoryEngine(new Memory(), { store }).stack("shop/dev");
+    const error = await failureOf(stranger.outputs());
+    assert.equal(error.code, "secrets");
+    assert.match(error.message, /reversing/);
+});
+
+test("a host's failure to decrypt is told in its own words", async (t) => {
+    const store = `file://${folder(t)}`;
+    const secrets = { encrypt: reversed, decrypt: reversed };
+    const program = (context) => void context.resource(THING, "a", { content: secret("hunter2") });
+    await (await memoryEngine(new Memory(), { store, secrets }).stack("shop/dev", { program })).up();
+    const failing = {
+        encrypt: reversed,
+        decrypt: () => {
+            throw new Error("the vault is sealed");
+        },
+    };
+    const stack = await memoryEngine(new Memory(), { store, secrets: failing }).stack("shop/dev", { program });
+    const error = await failureOf(stack.up());
+    assert.equal(error.code, "secrets");
+    assert.match(error.message, /the vault is sealed/);
+    const short = { encrypt: reversed, decrypt: () => [] };
+    const silent = await memoryEngine(new Memory(), { store, secrets: short }).stack("shop/dev", { program });
+    assert.match((await failureOf(silent.up())).message, /answered 0 of \d+ values/);
+});
+
+test("a held session leaves what failed unanswered until it is released", async () => {
+    const provider = new Memory({
+        create: ({ name }) => {
+            if (name === "no") {
+                throw new Error("no such luck");
+            }
+        },
+    });
+    let answered = false;
+    const engine = memoryEngine(provider, {
+        // A provider of the resolver's belongs to the session.
+        providers: {},
+        resolver: ({ name }) => (name === "mem" ? provider : undefined),
+    });
+    const stack = await engine.stack("shop/dev", {
+        program: async (context) => {
+            try {
+                await context.resource(THING, "no");
+            } finally {
+                answered = true;
+            }
+        },
+    });
+    const operation = stack.up({ holdSession: true });
+    const error = await failureOf(operation);
+    assert.equal(error.code, "failed");
+    for (let turn = 0; turn < 50; turn++) {
+        await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal(answered, false, "unanswered while the session is held");
+    await operation.release();
+    await operation.release();
+    for (let turn = 0; turn < 50 && !answered; turn++) {
+        await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal(answered, true);
+    const other = stack.up({ program: () => undefined });
+    await other;
+    await other.release();
+});
+
+test("a program is run by a language runtime at an address", async (t) => {
+    const require = createRequire(import.meta.url);
+    const grpc = require("@grpc/grpc-js");
+    const { LanguageServer } = require("@pulumi/pulumi/automation/server.js");
+    const { LanguageRuntimeService } = require("@pulumi/pulumi/proto/language_grpc_pb.js");
+    class Thing extends pulumi.CustomResource {
+        constructor(name, inputs) {
+            super(THING, name, { size: undefined, ...inputs });
+        }
+    }
+    const language = new LanguageServer(async () => {
+        const made = new Thing("remote", { content: "abc" });
+        return { size: made.size, stack: pulumi.getStack() };
+    });
+    const server = new grpc.Server();
+    server.addService(LanguageRuntimeService, language);
+    const port = await new Promise((resolve, reject) =>
+        server.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), (error, bound) =>
+            error === null ? resolve(bound) : reject(error),
+        ),
+    );
+    t.after(() => server.forceShutdown());
+    const provider = new Memory();
+    const stack = await memoryEngine(provider).stack("shop/dev", { program: languageRuntime(`127.0.0.1:${port}`) });
+    const result = await stack.up();
+    assert.deepEqual(result.outputs, { size: 3, stack: "dev" });
+    assert.equal(provider.things.size, 1);
+    // One operation can have another program than its stack.
+    assert.equal((await stack.up({ program: () => undefined })).changes.delete, 1);
+});
+
+test("a resolver answers for every instance, with an object or with nothing", async () => {
+    const asked = [];
+    const [first, second] = [new Memory(), new Memory()];
+    const engine = memoryEngine(first, {
+        resolver: ({ kind, name }) => {
+            asked.push(`${kind} ${name}`);
+            return name === "mem" && asked.length === 1 ? second : undefined;
+        },
+    });
+    const stack = await engine.stack("shop/dev", {
+        program: async (context) => {
+            const explicit = context.provider("mem", "explicit");
+            await context.resource(THING, "a", {}, { provider: explicit });
+            await context.resource(THING, "b");
+        },
+    });
+    await stack.up();
+    assert.deepEqual(asked, ["resource mem", "resource mem"]);
+    assert.deepEqual([first.things.size, second.things.size], [1, 1]);
+});
+
+test("what a resolver throws reaches people unchanged", async () => {
+    const engine = memoryEngine(new Memory(), {
+        resolver: () => {
+            throw new Error("No Such Thing: ask the host!");
+        },
+    });
+    const stack = await engine.stack("shop/dev", { program: thing("a") });
+    const error = await failureOf(stack.up());
+    const said = error.result.diagnostics.map(({ message }) => message).join("\n");
+    assert.ok(`${said}\n${error.message}`.includes("No Such Thing: ask the host!"), said);
+});
+
+test("secrets of the configuration stay out of events, also inside of other texts", async () => {
+    const stack = await memoryEngine().stack("shop/dev", {
+        config: { token: secret("hunter2hunter2") },
+        program: (context) => {
+            context.resource(THING, "a", { content: `https://example.com/?t=${context.config("token").value}` });
+        },
+    });
+    const heard = [];
+    await stack.up({ onEvent: (event) => heard.push(event) });
+    const text = JSON.stringify(heard);
+    assert.ok(text.includes("example.com"));
+    assert.ok(!text.includes("hunter2"), "a secret is in an event");
+});
+
+test("what nobody looks after fails the program, and deletes nothing", async () => {
+    const provider = new Memory();
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: (context) => {
+            context.resource(THING, "a");
+            context.resource(THING, "b");
+        },
+    });
+    await stack.up();
+    const seen = [];
+    const programs = {
+        "a bad input, whose output is only applied": (context) => {
+            context.resource(THING, "a", { when: () => 1 }).get("size").apply((size) => seen.push(size));
+            context.resource(THING, "b");
+        },
+        "a throw inside of apply": (context) => {
+            context.resource(THING, "a").get("size").apply(() => {
+                throw new Error("applied in vain");
+            });
+        },
+        "an invoke that nobody awaits": (context) => {
+            context.invoke("mem:index:nothing", {}).apply((result) => seen.push(result));
+        },
+    };
+    for (const [name, program] of Object.entries(programs)) {
+        const error = await failureOf(stack.up({ program }));
+        assert.equal(error.result?.outcome, "failed", `${name}: ${error.message}`);
+        assert.equal(provider.things.size, 2, `${name}: nothing was deleted`);
+    }
+    assert.deepEqual(seen, []);
+    // What an apply registers belongs to the program, however deep.
+    const deep = await stack.up({
+        program: (context) => {
+            const first = context.resource(THING, "a");
+            first.get("size").apply((size) => {
+                const second = context.resource(THING, "b", { size });
+                second.get("size").apply(() => {
+                    context.resource(THING, "c");
+                });
+            });
+        },
+    });
+    assert.equal(deep.changes.create, 1);
+    assert.equal(deep.changes.delete, undefined);
+});
