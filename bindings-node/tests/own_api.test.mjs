@@ -162,6 +162,28 @@ test("an awaited resource tells its URN, id and outputs", async () => {
     assert.equal(registered.failed, false);
 });
 
+test("a context that is kept registers nothing after its run, and nothing in another's", async () => {
+    const provider = new Memory();
+    const engine = memoryEngine(provider);
+    let kept;
+    const first = await engine.stack("shop/one", {
+        program: (context) => {
+            kept = context;
+            context.resource(THING, "a");
+        },
+    });
+    await first.up();
+    const second = await engine.stack("shop/two", {
+        program: async (context) => {
+            context.resource(THING, "b");
+            await assert.rejects(async () => kept.resource(THING, "lost"), { code: "cancelled" });
+        },
+    });
+    assert.deepEqual((await second.up()).changes, { create: 2 });
+    await assert.rejects(async () => kept.resource(THING, "lost"), { code: "cancelled" });
+    assert.equal(provider.things.size, 2);
+});
+
 test("a program's error ends the operation with its message and its place", async () => {
     const stack = await memoryEngine().stack("shop/dev", {
         program: async () => {

@@ -219,6 +219,32 @@ test("a resource that is made outside of any run is refused, and reaches no stac
     assert.equal(provider.things.size, 1);
 });
 
+test("a resource that the host makes while two programs run belongs to neither", async () => {
+    const provider = new Memory();
+    const engine = memoryEngine(provider);
+    let running = 0;
+    let bothRun, goOn;
+    const both = new Promise((resolve) => (bothRun = resolve));
+    const released = new Promise((resolve) => (goOn = resolve));
+    const program = sdkProgram(async () => {
+        new Thing(`of-${pulumi.getStack()}`, {});
+        running += 1;
+        if (running === 2) {
+            bothRun();
+        }
+        await released;
+    });
+    const stacks = await Promise.all(["one", "two"].map((name) => engine.stack(`shop/${name}`, { program })));
+    const operations = stacks.map((stack) => stack.up());
+    await both;
+    assert.throws(() => new Thing("lost", {}), { code: "invalid_input", message: /outside of any program's run/ });
+    goOn();
+    for (const operation of operations) {
+        assert.deepEqual((await operation).changes, { create: 2 });
+    }
+    assert.deepEqual([...provider.things.keys()].map((id) => id.replace(/-\d+$/, "")).sort(), ["of-one", "of-two"]);
+});
+
 test("the SDK's own mocks work beside the engine", async () => {
     const stack = await memoryEngine().stack("shop/dev", { program: sdkProgram(async () => void new Thing("a", {})) });
     await stack.up();
