@@ -3,6 +3,8 @@ import {
     CancelledError,
     type EngineEvent,
     Engine,
+    type JournalEntry,
+    languageRuntime,
     type Operation,
     Output,
     type PropertyMap,
@@ -36,6 +38,30 @@ export async function allowed(engine: Engine): Promise<void> {
     const outputs: PropertyMap = (await operation).outputs;
     console.log(outputs["x"]);
     operation.catch((error: StackwrightError) => error.code);
+}
+
+export async function hosting(): Promise<void> {
+    const engine = new Engine({
+        store: "memory://",
+        stackReader: { stackOutputs: () => ({ a: 1 }), stackResourceOutputs: async () => ({}) },
+        secrets: { kind: "vault", state: { key: "id" }, encrypt: (texts) => texts, decrypt: async (texts) => texts },
+    });
+    const stack = await engine.stack("a/b", {
+        program: languageRuntime("127.0.0.1:4711"),
+        journal: async (entry: JournalEntry) => {
+            if (entry.kind === "success") {
+                const id: number | undefined = entry.new?.id;
+                console.log(id, entry.resultOp);
+            } else if (entry.kind === "base-written") {
+                console.log(entry.records.length);
+            }
+        },
+    });
+    const operation = stack.up({ holdSession: true });
+    await operation;
+    await operation.release();
+    // @ts-expect-error decryption is needed too
+    new Engine({ store: "memory://", secrets: { encrypt: (texts) => texts } });
 }
 
 export async function refused(engine: Engine): Promise<void> {
