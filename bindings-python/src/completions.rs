@@ -11,6 +11,9 @@ use stackwright::Error;
 
 use crate::errors::to_exception;
 
+/// How often the owner looks for more work before its other work gets its turn.
+const ROUNDS: usize = 16;
+
 type Job = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
 /// What the two sides share.
@@ -122,12 +125,19 @@ impl Completions {
 
     /// Runs all that has finished and returns how much that was.
     fn drain(&self, py: Python<'_>) -> usize {
-        self.queue.bell.hush();
-        let jobs = self.queue.take();
-        let count = jobs.len();
-        for job in jobs {
-            if let Err(error) = job(py) {
-                error.write_unraisable(py, None);
+        let mut count = 0;
+        // What comes while jobs run has rung again: run it now, and the loop need not come back for it.
+        for _ in 0..ROUNDS {
+            self.queue.bell.hush();
+            let jobs = self.queue.take();
+            if jobs.is_empty() {
+                break;
+            }
+            count += jobs.len();
+            for job in jobs {
+                if let Err(error) = job(py) {
+                    error.write_unraisable(py, None);
+                }
             }
         }
         count

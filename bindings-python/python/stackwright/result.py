@@ -47,7 +47,7 @@ class Diagnostic:
 class Result:
     """What an operation came to. ``print(result)`` shows a tree of the steps; a notebook shows it as a picture."""
 
-    __slots__ = ("_native", "changes", "diagnostics", "duration", "is_preview", "outcome", "outputs", "steps")
+    __slots__ = ("_diagnostics", "_native", "_steps", "changes", "duration", "is_preview", "outcome", "outputs")
 
     def __init__(self, native: OperationOutcome, is_preview: bool) -> None:
         self._native = native
@@ -59,14 +59,29 @@ class Result:
         """How many resources each kind of step was applied to."""
         self.outputs: Final[Mapping[str, PropertyValue]] = native.outputs
         """The stack's outputs; secret ones are :class:`~stackwright.Secret`."""
-        self.steps: Final[tuple[Step, ...]] = tuple(
-            Step(op, urn, type_, tuple(keys), tuple(diffs)) for op, urn, type_, keys, diffs in native.steps
-        )
-        self.diagnostics: Final[tuple[Diagnostic, ...]] = tuple(
-            Diagnostic(severity, message, urn) for severity, message, urn in native.diagnostics
-        )
         self.duration: Final[float] = native.duration
         """How long it took, in seconds."""
+        # Of many thousand steps an object each is only made when somebody looks at them.
+        self._steps: tuple[Step, ...] | None = None
+        self._diagnostics: tuple[Diagnostic, ...] | None = None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What was done, or would be, in its order; what stays the same is left out."""
+        if self._steps is None:
+            self._steps = tuple(
+                Step(op, urn, type_, tuple(keys), tuple(diffs)) for op, urn, type_, keys, diffs in self._native.steps
+            )
+        return self._steps
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What the engine, the providers and the program said."""
+        if self._diagnostics is None:
+            self._diagnostics = tuple(
+                Diagnostic(severity, message, urn) for severity, message, urn in self._native.diagnostics
+            )
+        return self._diagnostics
 
     @property
     def error(self) -> BaseException | None:
