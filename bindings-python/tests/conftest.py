@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -56,6 +56,25 @@ class Memory(sw.Provider):
         return sw.InvokeResult({"echo": request.arguments})
 
 
+class Vault:
+    """Encrypts by turning texts around: enough to see what went through it, and without the key derivation of a passphrase,
+    which is slow on purpose."""
+
+    kind = "vault"
+    state = {"key": "key-1"}
+
+    def __init__(self) -> None:
+        self.sealed = False
+
+    def encrypt(self, plaintexts: Sequence[str]) -> Sequence[str]:
+        return ["v:" + text[::-1] for text in plaintexts]
+
+    def decrypt(self, ciphertexts: Sequence[str]) -> Sequence[str]:
+        if self.sealed:
+            raise PermissionError("the vault is sealed")
+        return [text.removeprefix("v:")[::-1] for text in ciphertexts]
+
+
 MakeEngine = Callable[..., sw.Engine]
 
 
@@ -69,7 +88,7 @@ def make_engine(tmp_path: Path) -> Iterator[MakeEngine]:
     """Makes engines on one store below the test's own folder."""
 
     def make(**providers: object) -> sw.Engine:
-        return sw.Engine(store=f"file://{tmp_path / 'state'}", passphrase="a passphrase", providers=providers)
+        return sw.Engine(store=f"file://{tmp_path / 'state'}", secrets=Vault(), providers=providers)
 
     yield make
 

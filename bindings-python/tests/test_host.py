@@ -12,7 +12,7 @@ import pytest
 import stackwright as sw
 from stackwright import sync
 
-from conftest import MakeEngine, Memory
+from conftest import MakeEngine, Memory, Vault
 
 THING = "mem:index:Thing"
 
@@ -192,7 +192,7 @@ def test_a_stack_reference_of_the_sdk_is_answered_from_the_store_or_by_the_host(
 
     async def outputs(name: str, **settings: Any) -> dict[str, sw.PropertyValue]:
         store = f"file://{tmp_path}"
-        async with sw.Engine(store=store, passphrase="x", providers={"mem": memory}, **settings) as engine:
+        async with sw.Engine(store=store, secrets=Vault(), providers={"mem": memory}, **settings) as engine:
             await (await engine.stack("net/dev", network)).up()
             stack = await engine.stack(name, program)
             assert not (await stack.preview()).error
@@ -219,7 +219,7 @@ def test_a_reader_that_fails_fails_the_reference(make_engine: MakeEngine, tmp_pa
         await ctx.invoke("pulumi:pulumi:readStackOutputs", {"name": "net/dev"})
 
     async def run() -> None:
-        async with sw.Engine(store=f"file://{tmp_path}", passphrase="x", stack_reader=nobody) as engine:
+        async with sw.Engine(store=f"file://{tmp_path}", secrets=Vault(), stack_reader=nobody) as engine:
             with pytest.raises(sw.Error) as caught:
                 await (await engine.stack("shop/dev", program)).up()
             result = caught.value.result
@@ -237,37 +237,19 @@ def test_the_own_api_reads_other_stacks_too(tmp_path: Path, memory: Memory) -> N
         ctx.export("resources", resources["outputs"])
 
     store = f"file://{tmp_path}"
-    with sync.Engine(store=store, passphrase="x", providers={"mem": memory}) as engine:
+    with sync.Engine(store=store, secrets=Vault(), providers={"mem": memory}) as engine:
         engine.stack("net/dev", network).up()
         outputs = engine.stack("shop/dev", program).up().outputs
         assert outputs["address"] == "10.0.0.1"
         [router] = [found for urn, found in outputs["resources"].items() if urn.endswith("::router")]
         assert router == {"x": 1, "made": True}
-    with sync.Engine(store=store, passphrase="x", stack_reader=Directory()) as engine:
+    with sync.Engine(store=store, secrets=Vault(), stack_reader=Directory()) as engine:
         outputs = engine.stack("shop/dev", program).up().outputs
         assert outputs["address"] == "10.9.9.9"
         assert outputs["resources"] == {"urn:pulumi:dev::net::a:b:C::c": {"x": 1}}
 
 
 # ---- secrets
-
-
-class Vault:
-    """Encrypts by turning texts around: enough to see what went through it."""
-
-    kind = "vault"
-    state = {"key": "key-1"}
-
-    def __init__(self) -> None:
-        self.sealed = False
-
-    def encrypt(self, plaintexts: Sequence[str]) -> Sequence[str]:
-        return ["v:" + text[::-1] for text in plaintexts]
-
-    def decrypt(self, ciphertexts: Sequence[str]) -> Sequence[str]:
-        if self.sealed:
-            raise PermissionError("the vault is sealed")
-        return [text.removeprefix("v:")[::-1] for text in ciphertexts]
 
 
 class AsyncVault(Vault):
@@ -374,7 +356,7 @@ def test_a_held_session_leaves_what_failed_unanswered_until_it_is_released(make_
 
 
 def test_a_session_is_released_without_async_too(tmp_path: Path) -> None:
-    with sync.Engine(store="memory://", passphrase="x", providers={"mem": Refusing()}) as engine:
+    with sync.Engine(store="memory://", secrets=Vault(), providers={"mem": Refusing()}) as engine:
 
         def program(ctx: sw.Context) -> None:
             ctx.resource(THING, "a", {}).wait()
@@ -416,7 +398,7 @@ def test_a_resolver_answers_with_an_address_or_a_provider_and_its_error_is_uncha
         ctx.resource("other:index:Thing", "a", {})
 
     try:
-        with sync.Engine(store="memory://", passphrase="x", resolver=resolver) as engine:
+        with sync.Engine(store="memory://", secrets=Vault(), resolver=resolver) as engine:
             stack = engine.stack("shop/dev", program)
             stack.up()
             assert sorted(asked) == ["gofiles", "mem", "mem"], "each instance is asked for"

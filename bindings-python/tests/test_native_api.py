@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import stackwright as sw
 
-from conftest import MakeEngine, Memory
+from conftest import MakeEngine, Memory, Vault
 
 THING = "mem:index:Thing"
 
@@ -394,18 +393,6 @@ def test_an_output_can_not_be_mistaken_for_its_value(make_engine: MakeEngine, me
 
 
 def test_a_hundred_stacks_at_once_keep_to_themselves(tmp_path: Path, memory: Memory) -> None:
-    class Plain:
-        """No key derivation: a hundred passphrases would take longer than all the rest."""
-
-        kind = "plain"
-        state = None
-
-        def encrypt(self, plaintexts: Sequence[str]) -> Sequence[str]:
-            return plaintexts
-
-        def decrypt(self, ciphertexts: Sequence[str]) -> Sequence[str]:
-            return ciphertexts
-
     together = asyncio.Event()
     begun = 0
 
@@ -419,7 +406,7 @@ def test_a_hundred_stacks_at_once_keep_to_themselves(tmp_path: Path, memory: Mem
         ctx.export("of", [thing["of"] for thing in things])
 
     async def run() -> None:
-        async with sw.Engine(store=f"file://{tmp_path}", secrets=Plain(), providers={"mem": memory}) as engine:
+        async with sw.Engine(store=f"file://{tmp_path}", secrets=Vault(), providers={"mem": memory}) as engine:
             stacks = [await engine.stack(f"shop/s{number}", program) for number in range(100)]
             results = await asyncio.gather(*(stack.up() for stack in stacks))
             assert [result.outputs["of"] for result in results] == [[f"s{number}"] * 10 for number in range(100)]
