@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 import stackwright as sw
+from stackwright import sync
 
-from conftest import MakeEngine, Memory
+from conftest import MakeEngine, Memory, Vault
 
 THING = "mem:index:Thing"
 
@@ -277,3 +280,47 @@ def test_a_resolver_decides_for_each_provider_instance(make_engine: MakeEngine, 
 def test_an_object_without_create_is_no_provider() -> None:
     with pytest.raises(sw.InvalidInputError, match="no create"):
         sw.Engine(store="memory://", providers={"x": object()})
+
+
+def test_a_resolver_answers_with_an_address_or_a_provider_and_its_error_is_unchanged(
+    tmp_path: Path, gofiles: Path
+) -> None:
+    memory = Memory()
+    plugin = subprocess.Popen([gofiles], stdout=subprocess.PIPE, text=True)
+    assert plugin.stdout is not None
+    port = plugin.stdout.readline().strip()
+    asked: list[str] = []
+
+    def resolver(request: sw.ResolutionRequest) -> object:
+        asked.append(request.name)
+        if request.name == "gofiles":
+            return f"127.0.0.1:{port}"
+        if request.name == "mem":
+            return memory
+        raise LookupError("No Such Thing: ask the host! {} %s")
+
+    def program(ctx: sw.Context) -> None:
+        ctx.resource("gofiles:index:File", "file", {"path": str(tmp_path / "a.txt"), "content": "hello\n"})
+        ctx.resource(THING, "thing", {"x": 1}, provider=ctx.provider("mem", "explicit", {}))
+        ctx.resource(THING, "other", {"x": 1})
+
+    def unknown(ctx: sw.Context) -> None:
+        ctx.resource("other:index:Thing", "a", {})
+
+    try:
+        with sync.Engine(store="memory://", secrets=Vault(), resolver=resolver) as engine:
+            stack = engine.stack("shop/dev", program)
+            stack.up()
+            assert sorted(asked) == ["gofiles", "mem", "mem"], "each instance is asked for"
+            assert (tmp_path / "a.txt").read_text() == "hello\n" and len(memory.things) == 2
+            with pytest.raises(sw.Error) as caught:
+                stack.preview(program=unknown)
+            result = caught.value.result
+            assert result is not None
+            assert any("No Such Thing: ask the host! {} %s" in told.message for told in result.diagnostics)
+            assert not any("LookupError" in told.message for told in result.diagnostics)
+            stack.destroy()
+            assert not (tmp_path / "a.txt").exists()
+    finally:
+        plugin.kill()
+        plugin.wait()

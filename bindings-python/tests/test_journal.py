@@ -1,0 +1,144 @@
+"""The journal of a host: each entry in order and before the engine goes on, refusable, and complete."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+import stackwright as sw
+
+from conftest import MakeEngine, Memory
+
+THING = "mem:index:Thing"
+
+
+def program_of(things: dict[str, int]) -> sw.Program:
+    async def program(ctx: sw.Context) -> None:
+        for name, number in things.items():
+            ctx.resource(THING, name, {"x": number})
+
+    return program
+
+
+class Replay:
+    """Applies entries to the records that an operation began with, by what their documentation says."""
+
+    def __init__(self, records: Sequence[Mapping[str, Any]]) -> None:
+        self.records = dict(enumerate(records))
+
+    def apply(self, entry: sw.JournalEntry) -> None:
+        for id in entry.removed:
+            del self.records[id]
+        for record in (*entry.records, *([entry.new] if entry.new else ())):
+            self.records[record.id] = record.state
+        if entry.kind == "base-rebuilt":
+            self.records = {id: self.records[id] for id in entry.order}
+
+    def contents(self) -> dict[str, Any]:
+        return {state["urn"]: (state.get("id"), state.get("outputs")) for state in self.records.values()}
+
+
+async def resources(stack: sw.Stack) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await stack.export_deployment())["deployment"].get("resources") or []
+    return found
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_journal_tells_all_that_becomes_of_the_state(make_engine: MakeEngine, memory: Memory, is_async: bool) -> None:
+    entries: list[sw.JournalEntry] = []
+
+    async def receive(entry: sw.JournalEntry) -> None:
+        await asyncio.sleep(0)
+        entries.append(entry)
+
+    journal = receive if is_async else entries.append
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", journal=journal)
+            replay = Replay([])
+            for things in ({"a": 1, "b": 1}, {"a": 2, "c": 1}, {"a": 2, "c": 1}, {}):
+                replay = Replay(await resources(stack))
+                entries.clear()
+                await stack.up(program=program_of(things))
+                assert [entry.sequence for entry in entries] == list(range(len(entries)))
+                for entry in entries:
+                    replay.apply(entry)
+                    assert entry.json["kind"] == entry.kind and "\n" not in entry.line
+                expected = {item["urn"]: (item.get("id"), item.get("outputs")) for item in await resources(stack)}
+                assert replay.contents() == expected
+            entries.clear()
+            await stack.preview(program=program_of({"d": 1}))
+            assert not entries, "a preview changes nothing"
+
+    asyncio.run(run())
+
+
+def test_a_beginning_is_acknowledged_before_the_provider_is_called(make_engine: MakeEngine, memory: Memory) -> None:
+    seen: list[tuple[str, str | None, int]] = []
+
+    def receive(entry: sw.JournalEntry) -> None:
+        state = entry.state or (entry.new.state if entry.new else {})
+        if state.get("type") == THING:
+            seen.append((entry.kind, entry.op, len(memory.calls)))
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            await (await engine.stack("shop/dev", program_of({"a": 1}), journal=receive)).up()
+
+    asyncio.run(run())
+    assert seen == [("begin", "create", 0), ("success", "create", 1)]
+
+
+class DiskFull(Exception):
+    """What a host's own journal may raise."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [(DiskFull("the disk is full"), sw.UnavailableError), (sw.ConflictError("the disk is full"), sw.ConflictError)],
+    ids=["any exception", "one of this package"],
+)
+def test_a_refused_entry_ends_the_operation_with_that_error(
+    make_engine: MakeEngine, memory: Memory, raised: Exception, expected: type[sw.Error]
+) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            for refused in range(5):
+                received: list[sw.JournalEntry] = []
+
+                def receive(entry: sw.JournalEntry) -> None:
+                    if len(received) == refused:
+                        raise raised
+                    received.append(entry)
+
+                name = f"shop/refused-{refused}"
+                stack = await engine.stack(name, program_of({"a": 1, "b": 1}), journal=receive)
+                result = await stack.up().wait()
+                assert isinstance(result.error, expected), result.error
+                assert "the disk is full" in str(result.error) and result.error.__cause__ is raised
+                assert len(received) == refused, "nothing is sent after a refusal"
+                # The state is a valid one: the next update, without that journal, does the rest.
+                stack = await engine.stack(name, program_of({"a": 1, "b": 1}))
+                await stack.up()
+                assert not (await stack.preview()).has_changes
+
+    asyncio.run(run())
+
+
+def test_secrets_are_in_the_journal_as_values(make_engine: MakeEngine, memory: Memory) -> None:
+    lines: list[str] = []
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "a", {"password": sw.secret("hunter2")})
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program, journal=lambda entry: lines.append(entry.line))
+            await stack.up()
+
+    asyncio.run(run())
+    encoded = "Imh1bnRlcjIi"  # "hunter2" with its quotes, in base64
+    assert any(encoded in line for line in lines) and not any("hunter2" in line for line in lines)

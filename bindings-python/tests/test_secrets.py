@@ -1,0 +1,80 @@
+"""Secrets that the host encrypts its own way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import stackwright as sw
+from stackwright import sync
+
+from conftest import Vault
+
+
+class AsyncVault(Vault):
+    async def encrypt(self, plaintexts: Sequence[str]) -> Sequence[str]:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return super().encrypt(plaintexts)
+
+    async def decrypt(self, ciphertexts: Sequence[str]) -> Sequence[str]:  # type: ignore[override]
+        await asyncio.sleep(0)
+        return super().decrypt(ciphertexts)
+
+
+async def secretive(ctx: sw.Context) -> None:
+    ctx.export("token", ctx.config.secret("token"))
+    ctx.export("password", sw.secret("hunter2"))
+
+
+@pytest.mark.parametrize("vault", [Vault(), AsyncVault()], ids=["blocking", "async"])
+def test_the_host_encrypts_secrets_its_own_way(tmp_path: Path, vault: Vault) -> None:
+    async def run() -> None:
+        store = f"file://{tmp_path / vault.__class__.__name__}"
+        async with sw.Engine(store=store, secrets=vault) as engine:
+            config = {"token": sw.Ciphertext("v:nekot")}
+            stack = await engine.stack("shop/dev", secretive, config=config)
+            result = await stack.up()
+            assert result.outputs == {"token": sw.Secret("token"), "password": sw.Secret("hunter2")}
+            deployment = (await stack.export_deployment())["deployment"]
+            assert deployment["secrets_providers"] == {"type": "vault", "state": {"key": "key-1"}}
+            text = json.dumps(deployment)
+            assert "v:\\\"2retnuh\\\"" in text and "hunter2" not in text
+        async with sw.Engine(store=store, secrets=vault) as engine:
+            assert (await (await engine.stack("shop/dev")).outputs())["password"] == sw.Secret("hunter2")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("vault", [Vault(), AsyncVault()], ids=["blocking", "async"])
+def test_what_the_host_can_not_decrypt_names_its_key_and_its_cause(vault: Vault) -> None:
+    async def run() -> None:
+        vault.sealed = True
+        async with sw.Engine(store="memory://", secrets=vault) as engine:
+            stack = await engine.stack("shop/dev", secretive, config={"token": sw.Ciphertext("v:nekot")})
+            with pytest.raises(sw.SecretsError, match="shop:token.*the vault is sealed") as caught:
+                await stack.up()
+            assert caught.value.phase == "decrypt"
+            assert "the vault is sealed" in str(caught.value.__cause__)
+
+    asyncio.run(run())
+
+
+def test_stacks_of_a_passphrase_are_read_beside_those_of_the_host(tmp_path: Path) -> None:
+    store = f"file://{tmp_path}"
+    with sync.Engine(store=store, passphrase="old") as engine:
+        engine.stack("shop/old", secretive, config={"token": sw.secret("t")}).up()
+    with sync.Engine(store=store, passphrase="old", secrets=Vault()) as engine:
+        assert engine.stack("shop/old").outputs(show_secrets=True) == {"token": "t", "password": "hunter2"}
+    with sync.Engine(store=store, secrets=Vault()) as engine, pytest.raises(sw.SecretsError):
+        engine.stack("shop/old").outputs()
+
+
+def test_the_kind_of_the_hosts_secrets_must_be_its_own() -> None:
+    class Impostor(Vault):
+        kind = "passphrase"
+
+    with pytest.raises(sw.InvalidInputError, match="a name of its own"):
+        sw.Engine(store="memory://", secrets=Impostor())
