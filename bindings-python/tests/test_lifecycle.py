@@ -97,7 +97,8 @@ class Story:
         self.folder = folder
         self.kinds = kinds
         self.wanted = FIRST
-        self.verbs: Callable[[str], sw.Result]
+        self.processes: set[int] = set()
+        """The processes that served dynamic resources."""
         for kind in kinds:
             (folder / kind).mkdir()
         self.engine: dict[str, Any] = {
@@ -158,6 +159,7 @@ class Story:
 
         created = run("up")
         assert created.changes == plan.changes
+        self.processes = set(created.outputs.get("processes", ()))
         self.expect_on_disk(FIRST)
         for kind in self.kinds:
             record = records()[f"{kind}-edited"]
@@ -245,6 +247,10 @@ def test_an_sdk_program_with_three_kinds_of_providers(
     pytest.importorskip("pulumi")
     story = Story(tmp_path, gofiles, (HOST, DYNAMIC, PLUGIN))
     play_async(story, loop, lambda _verb: story.sdk_program)
+    assert story.processes and os.getpid() not in story.processes
+    for process in story.processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
 
 
 def test_a_program_of_the_own_api(tmp_path: Path, gofiles: Path, loop: asyncio.AbstractEventLoop) -> None:

@@ -6,7 +6,7 @@ use pyo3::{
     types::{PyModule, PyType},
 };
 
-/// The classes of `stackwright.values` and `stackwright.program`, looked up once.
+/// The classes of `stackwright.values`, looked up once.
 pub(super) struct Types {
     pub(super) secret: Py<PyType>,
     pub(super) ciphertext: Py<PyType>,

@@ -1,0 +1,64 @@
+"""A stack's configuration, as a program reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .errors import InvalidInputError, NotFoundError
+from .values import PropertyValue, Secret
+
+__all__ = ["Config"]
+
+
+class Config(Mapping[str, str]):
+    """The stack's configuration as texts by ``namespace:name``; the project's namespace may be left out."""
+
+    def __init__(self, project: str, values: Mapping[str, str], secret_keys: Iterable[str]) -> None:
+        self._project = project
+        self._values = values
+        self._secret_keys = frozenset(secret_keys)
+
+    def _key(self, name: str) -> str:
+        return name if ":" in name else f"{self._project}:{name}"
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[self._key(name)]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def is_secret(self, name: str) -> bool:
+        """Tells whether a value is secret."""
+        return self._key(name) in self._secret_keys
+
+    def require(self, name: str) -> str:
+        """Returns a text.
+
+        :raises NotFoundError: when the configuration does not have it.
+        """
+        try:
+            return self[name]
+        except KeyError:
+            raise NotFoundError(f"the configuration has no {self._key(name)!r}") from None
+
+    def secret(self, name: str) -> Secret[str]:
+        """Returns a text as a secret value, to be passed on as an input."""
+        return Secret(self.require(name))
+
+    def object(self, name: str) -> PropertyValue:
+        """Returns a structured value.
+
+        :raises InvalidInputError: when the text is no JSON.
+        """
+        try:
+            return json.loads(self.require(name))
+        except ValueError as error:
+            raise InvalidInputError(f"the configuration {self._key(name)!r} is no JSON: {error}") from None
+
+    def __repr__(self) -> str:
+        return f"<Config {sorted(self._values)}>"

@@ -1,0 +1,193 @@
+"""Outputs: values that will be known, to be passed on before they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from ._stackwright import find_outputs
+from .values import UNKNOWN, Awaited, Secret, is_unknown, secret
+
+if TYPE_CHECKING:
+    from .program import Context
+
+__all__ = ["Deferred", "Output"]
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Deferred(Awaited, Generic[T]):
+    """Something that will be known: awaitable in ``async`` programs, with :meth:`wait` in ordinary ones."""
+
+    __slots__ = ("_context", "_done", "_error", "_seen", "_waiters")
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._done = False
+        self._error: BaseException | None = None
+        self._seen = False
+        self._waiters: list[Callable[[], None]] | None = None
+
+    def _value(self) -> T:
+        raise NotImplementedError
+
+    def _finish(self, error: BaseException | None) -> None:
+        self._done = True
+        self._error = error
+        waiters, self._waiters = self._waiters, None
+        for waiter in waiters or ():
+            waiter()
+
+    def _all_sources(self) -> Sequence[Deferred[Any]]:
+        """What must be known before this is, among the inputs of something else."""
+        return (self,)
+
+    def _substituted(self) -> Any:
+        """What takes its place among the inputs of something else, once it is known."""
+        return self
+
+    def _when_done(self, waiter: Callable[[], None]) -> None:
+        if self._done:
+            waiter()
+        elif self._waiters is None:
+            self._waiters = [waiter]
+        else:
+            self._waiters.append(waiter)
+
+    def _outcome(self) -> T:
+        self._seen = True
+        if self._error is not None:
+            raise self._error
+        return self._value()
+
+    def __await__(self) -> Generator[Any, None, T]:
+        if not self._done:
+            loop = asyncio.get_running_loop()
+            future: asyncio.Future[None] = loop.create_future()
+            self._when_done(lambda: None if future.done() else future.set_result(None))
+            yield from future.__await__()
+        return self._outcome()
+
+    def wait(self) -> T:
+        """Waits for it: for programs that are not ``async``."""
+        self._context._run_until(lambda: self._done)
+        return self._outcome()
+
+
+class Output(Awaited, Generic[T]):
+    """A value that a resource will have: an input for others, which then depend on the resource.
+
+    Awaiting it gives the value, without the dependency; in previews it may be unknown
+    (:func:`~stackwright.is_unknown`), and a secret one is a :class:`~stackwright.Secret`.
+    """
+
+    __slots__ = ("_cached", "_read", "_sources")
+
+    def __init__(self, sources: Sequence[Deferred[Any]], read: Callable[[], T]) -> None:
+        self._sources = tuple(sources)
+        self._read = read
+        self._cached: tuple[T] | None = None
+
+    @property
+    def _done(self) -> bool:
+        return all(source._done for source in self._sources)
+
+    def _resolved(self) -> T:
+        if self._cached is None:
+            self._cached = (self._read(),)
+        return self._cached[0]
+
+    def _all_sources(self) -> Sequence[Deferred[Any]]:
+        return self._sources
+
+    def _substituted(self) -> Any:
+        return substitute(self._resolved())
+
+    def __getitem__(self, key: str | int) -> Output[Any]:
+        return self.apply(lambda value: _element(value, key))
+
+    def apply(self, function: Callable[[T], U]) -> Output[U]:
+        """Returns the output of ``function`` on the value: not called while that is unknown, secret when that is."""
+
+        def read() -> Any:
+            return _map(self._resolved(), function)
+
+        return Output(self._sources, read)
+
+    @staticmethod
+    def all(*values: Any) -> Output[tuple[Any, ...]]:
+        """Returns one output of several outputs, resources and plain values."""
+        sources: list[Deferred[Any]] = []
+        for _, found in find_outputs({"values": list(values)}):
+            sources.extend(sources_of(found))
+
+        def read() -> Any:
+            resolved = [substitute(value) for value in values]
+            if any(is_unknown(value) for value in resolved):
+                return UNKNOWN
+            plain = tuple(value.value if isinstance(value, Secret) else value for value in resolved)
+            return Secret(plain) if any(isinstance(value, Secret) for value in resolved) else plain
+
+        return Output(sources, read)
+
+    @staticmethod
+    def format(template: str, *values: Any) -> Output[str]:
+        """Formats a text with outputs in it, as :meth:`str.format` does."""
+        return Output.all(*values).apply(lambda resolved: template.format(*resolved))
+
+    def __await__(self) -> Generator[Any, None, T]:
+        for source in self._sources:
+            yield from source.__await__()
+        return self._resolved()
+
+    def wait(self) -> T:
+        """Waits for the value: for programs that are not ``async``."""
+        for source in self._sources:
+            source.wait()
+        return self._resolved()
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("an output is neither true nor false before it is known; await it, or use apply()")
+
+    def __str__(self) -> str:
+        raise TypeError("an output has no text before it is known; use Output.format() or apply()")
+
+    def __repr__(self) -> str:
+        return "<Output>"
+
+
+def _map(value: Any, function: Callable[[Any], Any]) -> Any:
+    if isinstance(value, Secret):
+        return secret(_map(value.value, function))
+    if is_unknown(value):
+        return UNKNOWN
+    result = function(value)
+    return result._resolved() if isinstance(result, Output) and result._done else result
+
+
+def _element(value: Any, key: str | int) -> Any:
+    try:
+        return value[key]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def sources_of(value: Any) -> Sequence[Deferred[Any]]:
+    """Returns what must be known before ``value`` is: an output, a resource, or what :meth:`Context.invoke` returned."""
+    sources: Sequence[Deferred[Any]] = value._all_sources()
+    return sources
+
+
+def substitute(value: Any) -> Any:
+    """Returns a copy of a value in which outputs and resources have given way to what they came to."""
+    if isinstance(value, (Deferred, Output)):
+        return value._substituted()
+    if isinstance(value, Secret):
+        return secret(substitute(value.value))
+    if isinstance(value, Mapping):
+        return {key: substitute(element) for key, element in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [substitute(element) for element in value]
+    return value

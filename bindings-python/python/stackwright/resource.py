@@ -1,0 +1,138 @@
+"""Resources as a program holds them, and calls of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ._stackwright import Registered
+from .errors import InvalidInputError
+from .output import Deferred, Output
+from .values import UNKNOWN, PropertyValue, ResourceReference
+
+if TYPE_CHECKING:
+    from .program import Context
+
+__all__ = ["Invocation", "Resource"]
+
+Inputs = Mapping[str, PropertyValue]
+
+UNKNOWN_ID: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+"""What the protocol has in the place of an id that is not known."""
+
+
+class Resource(Deferred["Resource"]):
+    """A registered resource. ``resource["name"]`` is an output; awaiting it waits until it has been created or changed."""
+
+    __slots__ = ("_children", "_registered", "custom", "name", "type")
+
+    def __init__(self, context: Context, type_: str, name: str, custom: bool) -> None:
+        super().__init__(context)
+        self.type: Final = type_
+        self.name: Final = name
+        self.custom: Final = custom
+        self._registered: Registered | None = None
+        self._children: list[Resource] = []
+
+    def _settle(self, registered: Registered | None, error: BaseException | None) -> None:
+        self._registered = registered
+        self._finish(error)
+
+    def _value(self) -> Resource:
+        return self
+
+    def _all_sources(self) -> Sequence[Deferred[Any]]:
+        # A component stands for all that has been put below it.
+        return [self, *(source for child in self._children for source in child._all_sources())]
+
+    def _substituted(self) -> ResourceReference:
+        registered = self.registered
+        return ResourceReference(registered.urn, (registered.id or UNKNOWN) if self.custom else None)
+
+    @property
+    def registered(self) -> Registered:
+        """URN, id and outputs as plain values, once it is registered.
+
+        :raises InvalidInputError: before that; await the resource first.
+        """
+        if self._error is not None:
+            raise self._error
+        if self._registered is None:
+            raise InvalidInputError(f"the resource {self.name!r} is not registered yet; await it first")
+        return self._registered
+
+    @property
+    def outputs(self) -> Mapping[str, PropertyValue]:
+        """The outputs as plain values, once it is registered."""
+        return self.registered.outputs
+
+    @property
+    def urn(self) -> Output[str]:
+        """The URN."""
+        return Output((self,), lambda: self.registered.urn)
+
+    @property
+    def id(self) -> Output[str]:
+        """The id; unknown in previews of new resources."""
+        return Output((self,), lambda: self.registered.id or UNKNOWN)  # type: ignore[arg-type, return-value]
+
+    def __getitem__(self, name: str) -> Output[Any]:
+        def read() -> Any:
+            registered = self.registered
+            outputs = registered.outputs
+            if name in outputs:
+                return outputs[name]
+            # What is missing in a preview, or of a resource that was left out, may be there later.
+            unknown = registered.unknown or registered.failed or (self.custom and self._context.dry_run)
+            return UNKNOWN if unknown else None
+
+        return Output((self,), read)
+
+    def register_outputs(self, outputs: Inputs) -> Deferred[None]:
+        """Says which outputs a component has; they may contain outputs of other resources."""
+        if self.custom:
+            raise InvalidInputError(f"only components register outputs, and {self.name!r} is none")
+        return self._context._register_outputs(self, outputs)
+
+    def _reference(self) -> str:
+        """The text by which it is named as a provider."""
+        return f"{self.registered.urn}::{self.registered.id or UNKNOWN_ID}"
+
+    def __repr__(self) -> str:
+        return f"<Resource {self.type} {self.name!r}>"
+
+
+class Invocation(Deferred[Mapping[str, PropertyValue]]):
+    """A function's call; awaiting it gives its result, and ``invocation["name"]`` is an output."""
+
+    __slots__ = ("_result", "token")
+
+    def __init__(self, context: Context, token: str) -> None:
+        super().__init__(context)
+        self.token: Final = token
+        self._result: Mapping[str, PropertyValue] = {}
+
+    def _settle(self, result: Mapping[str, PropertyValue] | None, error: BaseException | None) -> None:
+        self._result = result or {}
+        self._finish(error)
+
+    def _value(self) -> Mapping[str, PropertyValue]:
+        return self._result
+
+    def _substituted(self) -> dict[str, PropertyValue]:
+        return dict(self._outcome())
+
+    def __getitem__(self, name: str) -> Output[Any]:
+        return Output((self,), lambda: self._outcome().get(name, UNKNOWN if self._context.dry_run else None))
+
+
+class Task(Deferred[None]):
+    """Work whose end the program's end waits for."""
+
+    __slots__ = ()
+
+    def _settle(self, _value: object, error: BaseException | None) -> None:
+        self._finish(error)
+
+    def _value(self) -> None:
+        return None
