@@ -7,13 +7,13 @@ use stackwright::{
     Engine,
     plugin::{PluginCommand, PluginSettings},
     runtime::Runtime,
-    secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
+    secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
 };
 
 use crate::{
     bytes::{sw_bytes_t, sw_bytes_view_t},
     error::sw_error_t,
-    guard::{Failure, Outcome, Slot, guard, live},
+    guard::{Failure, Outcome, Slot, guard, live, sized},
     host::{Host, sw_host_t},
     provider::{Table, sw_provider_t},
     runtime::{Shared, sw_runtime_t},
@@ -44,7 +44,9 @@ pub struct sw_engine_options_t {
     /// {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
     /// ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false}}`. Only the store is required. Without a
     /// passphrase, secrets are only encoded, not encrypted. Relative folders stand below `baseDirectory`, which is
-    /// the working directory when left out.
+    /// the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
+    /// encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
+    /// the name for whoever opens them again, never a key; what is encrypted otherwise is opened as without them.
     pub settings: sw_bytes_view_t,
     /// Providers in this process; null when there are none.
     pub packages: *const sw_package_t,
@@ -88,6 +90,25 @@ struct Settings {
     base_directory: Option<PathBuf>,
     #[serde(default)]
     plugins: Plugins,
+    #[serde(default)]
+    secrets: Secrets,
+}
+
+/// What states call the host's encryption, and what they keep beside the name.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Secrets {
+    kind: String,
+    state: Option<serde_json::Value>,
+}
+
+impl Default for Secrets {
+    fn default() -> Self {
+        Self {
+            kind: "host".to_owned(),
+            state: None,
+        }
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -149,12 +170,8 @@ pub unsafe extern "C" fn sw_engine_new(
         // SAFETY: writable by this function's contract.
         let place = unsafe { Slot::required(engine, "engine") }?;
         // SAFETY: null or readable by this function's contract.
-        let options = unsafe { live(options, "the engine's options") }?;
-        if options.struct_size != size_of::<sw_engine_options_t>() {
-            return Err(Failure::misuse(
-                "the struct_size of the engine's options is not theirs",
-            ));
-        }
+        let options = unsafe { sized(options, "the structure of the engine's options") }?
+            .ok_or_else(|| Failure::misuse("the engine's options are null"))?;
         // SAFETY: null or alive by this function's contract.
         let shared = Arc::clone(&unsafe { live(options.runtime, "the runtime") }?.shared);
         shared.ensure_open()?;
@@ -163,7 +180,7 @@ pub unsafe extern "C" fn sw_engine_new(
         let settings: Settings = serde_json::from_slice(settings)
             .map_err(|error| Failure::invalid(format!("invalid settings: {error}")))?;
         // SAFETY: readable by this function's contract.
-        let tables = unsafe { tables(options, &shared) }?;
+        let tables = unsafe { tables(&options, &shared) }?;
         let packages = tables
             .iter()
             .map(|(package, table)| (package.clone(), Arc::clone(table) as _))
@@ -193,10 +210,10 @@ unsafe fn tables(options: &sw_engine_options_t, shared: &Arc<Shared>) -> Outcome
     }
     for index in 0..options.package_count {
         // SAFETY: there are that many packages by this function's contract.
-        let package = unsafe { &*options.packages.add(index) };
-        if package.struct_size != size_of::<sw_package_t>() {
-            return Err(Failure::misuse("the struct_size of a package is not its own"));
-        }
+        let package = unsafe { options.packages.add(index) };
+        // SAFETY: readable by this function's contract.
+        let package =
+            unsafe { sized(package, "a package") }?.ok_or_else(|| Failure::misuse("a package is null"))?;
         // SAFETY: readable by this function's contract.
         let name = unsafe { package.package.text("the name of a package") }?;
         // SAFETY: readable by this function's contract.
@@ -220,10 +237,14 @@ fn build(
     };
     let _context = shared.handle.enter();
     let store = stackwright::store::open(&settings.store, &base, &runtime)?;
-    let secrets: Arc<dyn SecretsProvider> = match settings.passphrase {
+    let mut secrets: Arc<dyn SecretsProvider> = match settings.passphrase {
         Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, runtime.clone())),
         None => Arc::new(Base64Provider),
     };
+    if let Some(callbacks) = host.and_then(Host::secrets) {
+        let Secrets { kind, state } = settings.secrets;
+        secrets = Arc::new(CallbackProvider::new(kind, state, callbacks).or(secrets));
+    }
     let mut builder = Engine::builder(shared.handle.clone())
         .runtime(runtime)
         .store(store)

@@ -89,6 +89,26 @@ pub(crate) unsafe fn live<'a, T>(pointer: *const T, what: &str) -> Outcome<&'a T
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::misuse(format!("{what} is null")))
 }
 
+/// Copies a structure of the caller's, whose first field says how long it is; nothing is read beyond that. `None` for
+/// null; `what` names it in the failure.
+///
+/// # Safety
+/// `pointer` must be null or readable for as many bytes as its first field, a `usize`, says.
+pub(crate) unsafe fn sized<T: Copy>(pointer: *const T, what: &str) -> Outcome<Option<T>> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: not null, and the first field is readable by this function's contract.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if size != size_of::<T>() {
+        return Err(Failure::misuse(format!(
+            "{what} has a struct_size that is not its own"
+        )));
+    }
+    // SAFETY: readable to its end by this function's contract, now that its size is known.
+    Ok(Some(unsafe { pointer.read() }))
+}
+
 /// A place for a result, checked before any work is done and emptied at once.
 pub(crate) struct Slot<T>(*mut *mut T);
 

@@ -1,4 +1,4 @@
-//! The host's say: which provider serves a package, what other stacks gave out, and the journal that it acknowledges.
+//! The host's say: which provider serves a package, what other stacks gave out, its encryption, and its journal.
 
 use std::{collections::BTreeMap, ffi::c_void, sync::Arc};
 
@@ -11,6 +11,7 @@ use stackwright::{
         json::{SecretForm, from_plain_json, to_vec},
     },
     provider::{Provider, Resolution, ResolutionRequest, Resolver, builtin::StackReader},
+    secrets::SecretsCallbacks,
     state::{
         JournalEntry,
         journal::{EntryJson, JournalReceiver},
@@ -19,7 +20,7 @@ use stackwright::{
 
 use crate::{
     foreign::{UserData, sw_free_t},
-    guard::{Failure, Outcome},
+    guard::{Failure, Outcome, sized},
     provider::{Answer, Question, sw_call_t, sw_give_up_t},
     runtime::Shared,
 };
@@ -55,8 +56,13 @@ pub struct sw_host_t {
     /// Gives the outputs of another stack's resources, by URN, as `stack_outputs` does. Required beside it.
     pub stack_resource_outputs: sw_call_t,
     /// Takes an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine goes on when it
-    /// is answered; a failure refuses the entry, and the operation ends with it. Secrets are readable, as marked values.
+    /// is answered; a failure refuses the entry, and the operation ends with it. Records are those of deployments, in
+    /// which the `ciphertext` of a secret is the base64 of its JSON text.
     pub journal: sw_call_t,
+    /// Encrypts secrets in place of the engine, in order: `["text", …]` → as many texts.
+    pub encrypt: sw_call_t,
+    /// Decrypts what `encrypt` made, in the same way. Required beside it. The message of a failure must hold no secret.
+    pub decrypt: sw_call_t,
 }
 
 /// The host's table.
@@ -85,14 +91,9 @@ impl Host {
         packages: BTreeMap<String, Arc<dyn Provider>>,
     ) -> Outcome<Option<Arc<Self>>> {
         // SAFETY: null or readable by this function's contract.
-        let Some(functions) = unsafe { table.as_ref() }.copied() else {
+        let Some(functions) = unsafe { sized(table, "the host's table") }? else {
             return Ok(None);
         };
-        if functions.struct_size != size_of::<sw_host_t>() {
-            return Err(Failure::misuse(
-                "the struct_size of the host's table is not its own",
-            ));
-        }
         if functions.version != SW_HOST_VERSION {
             return Err(Failure::misuse(
                 "the host's table has a version that this library does not know",
@@ -101,6 +102,11 @@ impl Host {
         if functions.stack_outputs.is_some() != functions.stack_resource_outputs.is_some() {
             return Err(Failure::misuse(
                 "the host's table has one of the functions for stack references without the other",
+            ));
+        }
+        if functions.encrypt.is_some() != functions.decrypt.is_some() {
+            return Err(Failure::misuse(
+                "the host's table has one of the functions for secrets without the other",
             ));
         }
         Ok(Some(Arc::new(Self {
@@ -125,6 +131,10 @@ impl Host {
             .stack_outputs
             .is_some()
             .then(|| Arc::clone(self) as _)
+    }
+
+    pub(crate) fn secrets(self: &Arc<Self>) -> Option<Arc<dyn SecretsCallbacks>> {
+        self.functions.encrypt.is_some().then(|| Arc::clone(self) as _)
     }
 
     pub(crate) fn journal(self: &Arc<Self>, stack: String) -> Option<Arc<dyn JournalReceiver>> {
@@ -261,6 +271,34 @@ impl StackReader for Host {
     }
 }
 
+impl Host {
+    async fn texts(
+        &self,
+        function: sw_call_t,
+        texts: Vec<String>,
+        what: &str,
+    ) -> Result<Vec<String>, String> {
+        let answer = async {
+            let answer = self
+                .ask(function, to_vec(&texts)?, ErrorKind::Secrets, what)
+                .await?;
+            read(&answer, what)
+        };
+        answer.await.map_err(|error: Error| error.message().to_owned())
+    }
+}
+
+#[async_trait]
+impl SecretsCallbacks for Host {
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>, String> {
+        self.texts(self.functions.encrypt, plaintexts, "encrypt").await
+    }
+
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>, String> {
+        self.texts(self.functions.decrypt, ciphertexts, "decrypt").await
+    }
+}
+
 /// The journal of one stack, as the host sees it.
 struct StackJournal {
     host: Arc<Host>,
@@ -278,11 +316,11 @@ impl JournalReceiver for StackJournal {
     async fn receive(&self, entry: &Arc<JournalEntry>) -> stackwright::Result<()> {
         let document = to_vec(&EntryDocument {
             stack: &self.stack,
-            entry: EntryJson::new(entry, SecretForm::Value),
+            entry: EntryJson::new(entry, SecretForm::Base64),
         })?;
         let function = self.host.functions.journal;
         self.host
-            .ask(function, document, ErrorKind::State, "journal")
+            .ask(function, document, ErrorKind::Unavailable, "journal")
             .await
             .map(drop)
     }

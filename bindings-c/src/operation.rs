@@ -12,7 +12,7 @@ use stackwright::{
     diagnostic::Severity,
     event::{EventJson, EventStream, OperationOutcome},
     executor::StepOp,
-    operation::{Operation, OperationResult},
+    operation::{Operation, OperationOptions, OperationResult},
     property::json::{PlainMap, to_vec},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -32,6 +32,10 @@ pub struct sw_operation_t {
     parts: Arc<Parts>,
     /// The functions of the program that have not returned yet.
     running: TaskTracker,
+    /// Whether the session outlives the result: then a program may wait for as long as it is held.
+    held: bool,
+    /// Set when the handle is freed.
+    freed: CancellationToken,
     events: Arc<Events>,
 }
 
@@ -121,30 +125,33 @@ impl sw_operation_t {
         operation: Operation,
         parts: Arc<Parts>,
         running: TaskTracker,
-        show_secrets: bool,
+        options: &OperationOptions,
     ) -> Self {
         running.close();
+        let stream = operation.events();
+        // Only the operation's own writer knows what is secret in it.
+        let writer = stream.json(options.show_secrets);
         let events = Events {
-            stream: Mutex::new(Some(operation.events())),
-            writer: EventJson {
-                show_secrets,
-                ..EventJson::default()
-            },
+            stream: Mutex::new(Some(stream)),
+            writer,
         };
         let handle = Self {
             operation,
             parts,
             running,
+            held: options.hold_session,
+            freed: CancellationToken::new(),
             events: Arc::new(events),
         };
         handle.cancel_at_the_end();
         handle
     }
 
-    /// Cancels the operation when the runtime ends, at once and for good.
+    /// Cancels the operation when the runtime ends, at once and for good, and ends a session that is still held then.
     fn cancel_at_the_end(&self) {
         let operation = self.operation.clone();
         let closing: CancellationToken = self.parts.shared.closing.clone();
+        let (held, freed) = (self.held, self.freed.clone());
         let end = self.end();
         let task = async move {
             tokio::pin!(end);
@@ -156,17 +163,36 @@ impl sw_operation_t {
                 }
                 _result = &mut end => {}
             }
+            if held {
+                tokio::select! {
+                    () = closing.cancelled() => {}
+                    () = freed.cancelled() => {}
+                }
+                operation.release().await;
+            }
         };
         drop(self.parts.shared.tasks.spawn_on(task, &self.parts.shared.handle));
     }
 
-    /// Waits until the operation has ended and no function of its program runs any more.
+    /// Waits until the operation has ended and, unless its session is held, no function of its program runs any more.
     fn end(&self) -> impl Future<Output = Arc<OperationResult>> + Send + use<> {
-        let (operation, running) = (self.operation.clone(), self.running.clone());
+        let (operation, running, held) = (self.operation.clone(), self.running.clone(), self.held);
         async move {
             let result = operation.wait().await;
-            running.wait().await;
+            if !held {
+                running.wait().await;
+            }
             result
+        }
+    }
+
+    /// Ends the session and waits until nothing of it is left.
+    fn released(&self) -> impl Future<Output = Outcome<()>> + Send + use<> {
+        let (operation, running) = (self.operation.clone(), self.running.clone());
+        async move {
+            operation.release().await;
+            running.wait().await;
+            Ok(())
         }
     }
 
@@ -180,6 +206,12 @@ impl sw_operation_t {
             stream: Some(stream),
             events: Arc::clone(&self.events),
         })
+    }
+}
+
+impl Drop for sw_operation_t {
+    fn drop(&mut self) {
+        self.freed.cancel();
     }
 }
 
@@ -205,7 +237,7 @@ impl Drop for Taken {
     }
 }
 
-/// Waits for the end of an operation and of its program.
+/// Waits for the end of an operation and, unless its session is held, of its program.
 ///
 /// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
 /// `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "message", "urn", "provider", "phase",
@@ -361,6 +393,52 @@ pub unsafe extern "C" fn sw_operation_cancel(operation: *const sw_operation_t) -
     };
     // SAFETY: null is allowed.
     unsafe { guard(std::ptr::null_mut(), body) }
+}
+
+/// Ends the session of an operation that was started with `holdSession`, and waits until nothing of it is left: what
+/// was unanswered is told that the monitor shut down, and the providers are let go. Of another operation, it waits for
+/// the end. Any number of calls is one; freeing the handle releases without waiting.
+///
+/// # Safety
+/// `operation` must be null or alive, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_operation_release(
+    operation: *const sw_operation_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let operation = unsafe { live(operation, "the operation") }?;
+        let releasing = operation.released();
+        operation.parts.shared.block_on_to_the_end(releasing)
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Ends the session as `sw_operation_release` does, without waiting; the callback's result has no data.
+///
+/// # Safety
+/// `operation` must be null or alive, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_operation_release_async(
+    operation: *const sw_operation_t,
+    callback: sw_callback_t,
+    user_data: *mut c_void,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let operation = unsafe { live(operation, "the operation") }?;
+        let shared = &operation.parts.shared;
+        shared.ensure_open()?;
+        let delivery = Delivery::new(callback, user_data, Arc::clone(&shared.gate))?;
+        let releasing = operation.released();
+        shared.deliver(delivery, async move { releasing.await.map(|()| None) });
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
 }
 
 /// Frees an operation's handle; the operation goes on. Nothing happens for null.

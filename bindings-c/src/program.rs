@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     context::{end_of, sw_context_t},
     foreign::{Inside, Place, UserData, sw_free_t},
-    guard::{Failure, Outcome},
+    guard::{Failure, Outcome, sized},
     runtime::Shared,
     status::sw_status_t,
 };
@@ -59,12 +59,9 @@ impl Entry {
     /// `table` must be null or readable for its `struct_size`.
     pub(crate) unsafe fn new(table: *const sw_program_t) -> Outcome<Option<Arc<Self>>> {
         // SAFETY: null or readable by this function's contract.
-        let Some(table) = (unsafe { table.as_ref() }) else {
+        let Some(table) = unsafe { sized(table, "the program") }? else {
             return Ok(None);
         };
-        if table.struct_size != size_of::<sw_program_t>() {
-            return Err(Failure::misuse("the struct_size of the program is not its own"));
-        }
         if table.version != SW_PROGRAM_VERSION {
             return Err(Failure::misuse(
                 "the program has a version that this library does not know",

@@ -14,7 +14,7 @@ use crate::{
     callback::Delivery,
     error::sw_error_t,
     foreign::{Gate, ensure_may_block, ensure_outside},
-    guard::{Failure, Outcome, Slot, guard},
+    guard::{Failure, Outcome, Slot, guard, sized},
     status::sw_status_t,
 };
 
@@ -149,14 +149,9 @@ unsafe fn builder(options: *const sw_runtime_options_t) -> Outcome<tokio::runtim
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.enable_all().thread_name("stackwright");
     // SAFETY: null or readable by this function's contract.
-    let Some(options) = (unsafe { options.as_ref() }) else {
+    let Some(options) = unsafe { sized(options, "the structure of the runtime's options") }? else {
         return Ok(builder);
     };
-    if options.struct_size != size_of::<sw_runtime_options_t>() {
-        return Err(Failure::misuse(
-            "the struct_size of the runtime's options is not theirs",
-        ));
-    }
     if options.threads > 0 {
         builder.worker_threads(options.threads as usize);
     }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use stackwright::{
     Stack, StackSettings,
     operation::{OperationKind, OperationOptions},
-    program::Program,
+    program::{LanguageRuntimeProgram, Program},
     project::{Config, ConfigKey, ConfigValue},
     property::json::to_plain_json,
 };
@@ -36,6 +36,7 @@ struct Settings {
     config: BTreeMap<String, ConfigDocument>,
     root_directory: Option<PathBuf>,
     create: bool,
+    language_runtime: Option<String>,
 }
 
 impl Default for Settings {
@@ -44,6 +45,7 @@ impl Default for Settings {
             config: BTreeMap::new(),
             root_directory: None,
             create: true,
+            language_runtime: None,
         }
     }
 }
@@ -83,7 +85,9 @@ fn config(entries: BTreeMap<String, ConfigDocument>, stack: &str) -> Outcome<Con
 ///
 /// `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
 /// "rootDirectory": "/srv/shop", "create": true}`. Keys without a namespace are the project's own. `program` is what
-/// previews and updates run; it may be null when each brings its own. On success it is taken over.
+/// previews and updates run; it may be null when each brings its own. On success it is taken over. With
+/// `"languageRuntime": "127.0.0.1:4711"` in the settings, the language runtime that listens there runs the program, and
+/// `program` must be null.
 ///
 /// # Safety
 /// `engine` must be null or alive, `name` and `settings` readable, `program` null or readable, `stack` writable,
@@ -114,12 +118,18 @@ pub unsafe extern "C" fn sw_stack_open(
         };
         // SAFETY: null or readable by this function's contract.
         let program = unsafe { Entry::new(program) }?;
+        if program.is_some() && settings.language_runtime.is_some() {
+            return Err(Failure::misuse(
+                "the stack has both a program and the address of a language runtime",
+            ));
+        }
+        let remote = settings.language_runtime.map(LanguageRuntimeProgram::new);
         let settings = StackSettings {
+            program: remote.map(|remote| Arc::new(remote) as Arc<dyn Program>),
             config: config(settings.config, name)?,
             root_directory: settings.root_directory,
             create: settings.create,
             journal: parts.host.as_ref().and_then(|host| host.journal(name.to_owned())),
-            ..StackSettings::default()
         };
         let opening = async { Ok(parts.engine.stack(name, settings).await?) };
         let stack = parts.shared.block_on(opening)?;
@@ -154,7 +164,7 @@ pub enum sw_operation_kind_t {
 /// Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
 ///
 /// `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `continueOnError`, `ignoreProtect`,
-/// `replaceTargets`, `showSecrets`, `message`. `program` is run instead of the stack's; it may be null. On success it
+/// `replaceTargets`, `showSecrets`, `message`, `holdSession` (see `sw_operation_release`). `program` is run instead of the stack's; it may be null. On success it
 /// is taken over. An operation that cannot begin fails in `sw_operation_wait`.
 ///
 /// # Safety
@@ -213,7 +223,7 @@ impl sw_stack_t {
                 running: running.clone(),
             }) as Arc<dyn Program>
         });
-        let show_secrets = options.show_secrets;
+        let known = options.clone();
         let operation = {
             let _context = shared.handle.enter();
             self.stack.start(kind, options, run)
@@ -222,7 +232,7 @@ impl sw_stack_t {
             operation,
             Arc::clone(&self.parts),
             running,
-            show_secrets,
+            &known,
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! Compiles the C and C++ tests against the header and the shared library, and runs them, two of them under valgrind.
+//! Compiles the C and C++ tests against the header and the shared library, and runs them, the larger ones under valgrind too.
 
 #![allow(
     clippy::unwrap_used,
@@ -116,6 +116,13 @@ fn the_header_is_clean_cpp() {
 #[test]
 fn stacks_live_and_end() {
     let program = compile("gcc", "c11", "lifecycle.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
+fn the_host_is_asked_and_told() {
+    let program = compile("gcc", "c11", "host.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);
 }

@@ -18,7 +18,7 @@ use crate::{
     bytes::sw_bytes_view_t,
     callback::{lent, terminated},
     foreign::{Inside, Place, UserData, sw_free_t},
-    guard::{Failure, Outcome},
+    guard::{Failure, Outcome, sized},
     runtime::Shared,
 };
 
@@ -198,7 +198,8 @@ impl Table {
         shared: Arc<Shared>,
     ) -> Outcome<Self> {
         // SAFETY: null or readable by this function's contract.
-        let Some(functions) = (unsafe { table.as_ref() }).copied() else {
+        let functions = unsafe { sized(table, &format!("the table of provider {package:?}")) }?;
+        let Some(functions) = functions else {
             return Err(Failure::misuse(format!(
                 "the table of provider {package:?} is null"
             )));
@@ -208,9 +209,6 @@ impl Table {
                 "the table of provider {package:?} {what}"
             )))
         };
-        if functions.struct_size != size_of::<sw_provider_t>() {
-            return bad("has a struct_size that is not its own");
-        }
         if functions.version != SW_PROVIDER_VERSION {
             return bad("has a version that this library does not know");
         }
