@@ -36,12 +36,22 @@ pub struct sw_operation_t {
     held: bool,
     /// Set when the handle is freed.
     freed: CancellationToken,
-    events: Arc<Events>,
+    show_secrets: bool,
+    events: Arc<Mutex<Events>>,
 }
 
-/// The events that the host has not pulled yet. Out of its place while a call waits for the next one.
-struct Events {
-    stream: Mutex<Option<EventStream>>,
+/// The events that the host has not pulled yet.
+enum Events {
+    /// Nobody has asked for any: the operation itself keeps them, or makes none when it was told so.
+    Untouched,
+    Here(Box<Listener>),
+    /// A call waits for the next one.
+    Taken,
+}
+
+struct Listener {
+    stream: EventStream,
+    /// Only the operation's own writer knows what is secret in it.
     writer: EventJson,
 }
 
@@ -128,20 +138,14 @@ impl sw_operation_t {
         options: &OperationOptions,
     ) -> Self {
         running.close();
-        let stream = operation.events();
-        // Only the operation's own writer knows what is secret in it.
-        let writer = stream.json(options.show_secrets);
-        let events = Events {
-            stream: Mutex::new(Some(stream)),
-            writer,
-        };
         let handle = Self {
             operation,
             parts,
             running,
             held: options.hold_session,
             freed: CancellationToken::new(),
-            events: Arc::new(events),
+            show_secrets: options.show_secrets,
+            events: Arc::new(Mutex::new(Events::Untouched)),
         };
         handle.cancel_at_the_end();
         handle
@@ -198,12 +202,20 @@ impl sw_operation_t {
 
     /// Takes the stream out of its place, for one call.
     fn take_events(&self) -> Outcome<Taken> {
-        let mut place = self.events.stream.lock().unwrap_or_else(PoisonError::into_inner);
-        let stream = place
-            .take()
-            .ok_or_else(|| Failure::misuse("another call waits for the next event already"))?;
+        let mut place = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let listener = match std::mem::replace(&mut *place, Events::Taken) {
+            Events::Here(listener) => listener,
+            Events::Untouched => {
+                let stream = self.operation.events();
+                let writer = stream.json(self.show_secrets);
+                Box::new(Listener { stream, writer })
+            }
+            Events::Taken => {
+                return Err(Failure::misuse("another call waits for the next event already"));
+            }
+        };
         Ok(Taken {
-            stream: Some(stream),
+            listener: Some(listener),
             events: Arc::clone(&self.events),
         })
     }
@@ -217,23 +229,25 @@ impl Drop for sw_operation_t {
 
 /// The stream of events while a call waits for the next one; it goes back to its place when dropped.
 struct Taken {
-    stream: Option<EventStream>,
-    events: Arc<Events>,
+    listener: Option<Box<Listener>>,
+    events: Arc<Mutex<Events>>,
 }
 
 impl Taken {
     async fn next(mut self) -> Outcome<Option<Vec<u8>>> {
-        let Some(stream) = &mut self.stream else {
+        let Some(listener) = &mut self.listener else {
             return Ok(None);
         };
-        let event = stream.next().await;
-        Ok(event.map(|event| self.events.writer.line(&event).into_bytes()))
+        let event = listener.stream.next().await;
+        Ok(event.map(|event| listener.writer.line(&event).into_bytes()))
     }
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        *self.events.stream.lock().unwrap_or_else(PoisonError::into_inner) = self.stream.take();
+        if let Some(listener) = self.listener.take() {
+            *self.events.lock().unwrap_or_else(PoisonError::into_inner) = Events::Here(listener);
+        }
     }
 }
 

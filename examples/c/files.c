@@ -89,17 +89,14 @@ static void update_file(void *folder, sw_bytes_view_t request, sw_completion_t *
     write_and_answer(folder, request, "/news", completion);
 }
 
-/* A file that moves is another file; a new content is written into the old one. */
+/* A file that moves is another file; whether anything else differs, the engine sees itself. */
 static void diff_file(void *folder, sw_bytes_view_t request, sw_completion_t *completion)
 {
     (void)folder;
-    sw_bytes_t *olds = json_at(request, "/oldInputs"), *news = json_at(request, "/news");
     sw_bytes_t *old_path = json_at(request, "/oldInputs/path"), *new_path = json_at(request, "/news/path");
-    const char *answer = strcmp(sw_bytes_data(olds), sw_bytes_data(news)) == 0 ? "{\"changes\": \"none\"}"
-        : strcmp(sw_bytes_data(old_path), sw_bytes_data(new_path)) == 0        ? "{\"changes\": \"some\"}"
-                                                                : "{\"changes\": \"some\", \"replaces\": [\"path\"]}";
-    sw_completion_succeed(completion, sw_text(answer));
-    sw_bytes_free(olds), sw_bytes_free(news), sw_bytes_free(old_path), sw_bytes_free(new_path);
+    int moved = strcmp(sw_bytes_data(old_path), sw_bytes_data(new_path)) != 0;
+    sw_completion_succeed(completion, sw_text(moved ? "{\"changes\": \"some\", \"replaces\": [\"path\"]}" : ""));
+    sw_bytes_free(old_path), sw_bytes_free(new_path);
 }
 
 static void read_file(void *folder, sw_bytes_view_t request, sw_completion_t *completion)
@@ -114,10 +111,11 @@ static void read_file(void *folder, sw_bytes_view_t request, sw_completion_t *co
     fclose(file);
     sw_bytes_t *quoted = NULL, *id = json_at(request, "/id");
     sw_json_quote((sw_bytes_view_t){content, length}, &quoted, NULL);
-    char *state = format("{\"path\": %s, \"content\": %s}", sw_bytes_data(id), sw_bytes_data(quoted));
-    char *answer = format("{\"id\": %s, \"inputs\": %s, \"outputs\": %s}", sw_bytes_data(id), state, state);
+    const char *path = sw_bytes_data(id), *text = sw_bytes_data(quoted);
+    char *answer = format("{\"id\": %s, \"inputs\": {\"path\": %s, \"content\": %s},"
+                          " \"outputs\": {\"path\": %s, \"content\": %s}}", path, path, text, path, text);
     sw_completion_succeed(completion, sw_text(answer));
-    free(answer), free(state), sw_bytes_free(quoted), sw_bytes_free(id);
+    free(answer), sw_bytes_free(quoted), sw_bytes_free(id);
 }
 
 static void delete_file(void *folder, sw_bytes_view_t request, sw_completion_t *completion)
