@@ -224,10 +224,15 @@ export class Bridge {
         let result: unknown;
         try {
             // The native side asks for methods only that the object had when it was given.
-            const callable = method as (request: unknown, signal: AbortSignal) => unknown;
-            const controller = new AbortController();
-            this.#providerCalls.set(call, controller);
-            result = callable.call(provider, request, controller.signal);
+            const callable = method as (request: unknown, signal?: AbortSignal) => unknown;
+            if (callable.length === 1) {
+                // It says itself that it looks at the request alone: a signal is dear, in thousands of calls.
+                result = callable.call(provider, request);
+            } else {
+                const controller = new AbortController();
+                this.#providerCalls.set(call, controller);
+                result = callable.call(provider, request, controller.signal);
+            }
         } catch (error) {
             this.#answer(call, false, describeError(error));
             return;

@@ -151,7 +151,7 @@ type Answer<T> = T | undefined | void | PromiseLike<T | undefined | void>;
 
 /**
  * Manages the resources of one package. Every method is optional, may be asynchronous, and is called CONCURRENTLY.
- * The signal of a call is aborted when nobody waits for its answer any more.
+ * The signal of a call is aborted when nobody waits for its answer any more; a method that declares one parameter gets none.
  */
 export interface Provider {
     readonly capabilities?: ProviderCapabilities;
