@@ -477,9 +477,18 @@ typedef struct sw_host_t {
   sw_call_t stack_resource_outputs;
   /**
    * Takes an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine goes on when it
-   * is answered; a failure refuses the entry, and the operation ends with it. Secrets are readable, as marked values.
+   * is answered; a failure refuses the entry, and the operation ends with it. Records are those of deployments, in
+   * which the `ciphertext` of a secret is the base64 of its JSON text.
    */
   sw_call_t journal;
+  /**
+   * Encrypts secrets in place of the engine, in order: `["text", …]` → as many texts.
+   */
+  sw_call_t encrypt;
+  /**
+   * Decrypts what `encrypt` made, in the same way. Required beside it. The message of a failure must hold no secret.
+   */
+  sw_call_t decrypt;
 } sw_host_t;
 
 /**
@@ -499,7 +508,9 @@ typedef struct sw_engine_options_t {
    * {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
    * ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false}}`. Only the store is required. Without a
    * passphrase, secrets are only encoded, not encrypted. Relative folders stand below `baseDirectory`, which is
-   * the working directory when left out.
+   * the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
+   * encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
+   * the name for whoever opens them again, never a key; what is encrypted otherwise is opened as without them.
    */
   struct sw_bytes_view_t settings;
   /**
@@ -953,7 +964,7 @@ sw_status_t sw_json_text(struct sw_bytes_view_t document,
 sw_status_t sw_json_quote(struct sw_bytes_view_t text, struct sw_bytes_t **json, struct sw_error_t **error);
 
 /**
- * Waits for the end of an operation and of its program.
+ * Waits for the end of an operation and, unless its session is held, of its program.
  *
  * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
  * `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "message", "urn", "provider", "phase",
@@ -1020,6 +1031,28 @@ sw_status_t sw_operation_result(const struct sw_operation_t *operation,
  * `operation` must be null or alive.
  */
 sw_status_t sw_operation_cancel(const struct sw_operation_t *operation);
+
+/**
+ * Ends the session of an operation that was started with `holdSession`, and waits until nothing of it is left: what
+ * was unanswered is told that the monitor shut down, and the providers are let go. Of another operation, it waits for
+ * the end. Any number of calls is one; freeing the handle releases without waiting.
+ *
+ * # Safety
+ * `operation` must be null or alive, `error` null or writable.
+ */
+sw_status_t sw_operation_release(const struct sw_operation_t *operation,
+                                 struct sw_error_t **error);
+
+/**
+ * Ends the session as `sw_operation_release` does, without waiting; the callback's result has no data.
+ *
+ * # Safety
+ * `operation` must be null or alive, `error` null or writable.
+ */
+sw_status_t sw_operation_release_async(const struct sw_operation_t *operation,
+                                       sw_callback_t callback,
+                                       void *user_data,
+                                       struct sw_error_t **error);
 
 /**
  * Frees an operation's handle; the operation goes on. Nothing happens for null.
@@ -1118,7 +1151,9 @@ sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
  *
  * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
  * "rootDirectory": "/srv/shop", "create": true}`. Keys without a namespace are the project's own. `program` is what
- * previews and updates run; it may be null when each brings its own. On success it is taken over.
+ * previews and updates run; it may be null when each brings its own. On success it is taken over. With
+ * `"languageRuntime": "127.0.0.1:4711"` in the settings, the language runtime that listens there runs the program, and
+ * `program` must be null.
  *
  * # Safety
  * `engine` must be null or alive, `name` and `settings` readable, `program` null or readable, `stack` writable,
@@ -1135,7 +1170,7 @@ sw_status_t sw_stack_open(const struct sw_engine_t *engine,
  * Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
  *
  * `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `continueOnError`, `ignoreProtect`,
- * `replaceTargets`, `showSecrets`, `message`. `program` is run instead of the stack's; it may be null. On success it
+ * `replaceTargets`, `showSecrets`, `message`, `holdSession` (see `sw_operation_release`). `program` is run instead of the stack's; it may be null. On success it
  * is taken over. An operation that cannot begin fails in `sw_operation_wait`.
  *
  * # Safety

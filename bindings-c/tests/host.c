@@ -192,7 +192,8 @@ static void the_host_encrypts_secrets_itself(void)
     sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
     CHECK(vault.encrypted > 0);
     OK(sw_stack_export(stack, false, &document, &error));
-    expect_at(document, "/deployment/secrets_providers", "{\"type\":\"vault\",\"state\":{\"key\":\"none\"}}");
+    expect_at(document, "/deployment/secrets_providers/type", "\"vault\"");
+    expect_at(document, "/deployment/secrets_providers/state/key", "\"none\"");
     CHECK(strstr(sw_bytes_data(document), "2retnuh") && !strstr(sw_bytes_data(document), "hunter2"));
     sw_bytes_free(document);
     OK(sw_stack_outputs(stack, &document, &error));

@@ -335,14 +335,8 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
         status = sw_context_register_outputs_async(run->context, sw_bytes_view(of), sw_bytes_view(outputs), replied, reply, &error);
         sw_bytes_free(of), sw_bytes_free(outputs);
     } else if (!strcmp(verb, "invoke")) {
-        sw_bytes_t *token = json_at(line, "/token"), *arguments = json_at(line, "/arguments");
-        sw_bytes_t *provider = json_at(line, "/provider"), *parent = json_at(line, "/parent");
-        char *json = format("{\"token\": %s, \"arguments\": %s%s%s%s%s}", or_else(token, "null"), or_else(arguments, "{}"),
-                            provider ? ", \"provider\": " : "", or_else(provider, ""),
-                            parent ? ", \"parent\": " : "", or_else(parent, ""));
         reply->pattern = "{\"id\": %s, \"ok\": {\"result\": %s}}";
-        status = sw_context_invoke_async(run->context, sw_text(json), replied, reply, &error);
-        free(json), sw_bytes_free(token), sw_bytes_free(arguments), sw_bytes_free(provider), sw_bytes_free(parent);
+        status = sw_context_invoke_async(run->context, sw_bytes_view(goal), replied, reply, &error);
     } else {
         waits = 0;
         if (!strcmp(verb, "export")) {
