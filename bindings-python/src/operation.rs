@@ -81,13 +81,11 @@ impl Operation {
 
     /// Returns the events: all of them for the first caller, those that are still to come for others.
     fn events(&self) -> Events {
+        let stream = self.operation.events();
         Events {
-            stream: Arc::new(Mutex::new(self.operation.events())),
+            json: stream.json(self.show_secrets),
+            stream: Arc::new(Mutex::new(stream)),
             runtime: Arc::clone(&self.runtime),
-            json: EventJson {
-                show_secrets: self.show_secrets,
-                ..EventJson::new()
-            },
         }
     }
 }

@@ -66,6 +66,19 @@ pub fn revealed(value: &Value) -> Value {
     }
 }
 
+/// Tells whether `secret` is part of a text that stands outside of all secrets.
+#[must_use]
+pub fn tells_openly(value: &Value, secret: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(secret),
+        Value::Array(values) => values.iter().any(|value| tells_openly(value, secret)),
+        Value::Object(object) => object
+            .iter()
+            .any(|(key, value)| key != "$secret" && tells_openly(value, secret)),
+        _ => false,
+    }
+}
+
 /// Gathers every secret text in a value in the form of stories.
 pub fn collect_secrets(value: &Value, texts: &mut Vec<String>) {
     match value {
@@ -285,6 +298,15 @@ mod tests {
         assert_eq!(difference(&json!("*"), &json!("x")), None);
         assert!(difference(&json!("*"), &json!("")).is_some());
         assert!(difference(&json!("*"), &json!(null)).is_some());
+    }
+
+    #[test]
+    fn a_secret_is_told_openly_only_outside_of_secrets() {
+        assert!(tells_openly(&json!({"a": ["my two cents"]}), "two"));
+        assert!(!tells_openly(
+            &json!({"a": {"$secret": "two"}, "b": "one"}),
+            "two"
+        ));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::{
     script::{CallRecord, Providers, Scene},
     story::{OperationKind, PROJECT, STACK, Story, StoryOperation},
     trace::within,
+    value::tells_openly,
 };
 
 /// How long an operation may take.
@@ -232,6 +233,12 @@ impl<'a> Player<'a> {
             self.ask("close", json!({})).await?;
         }
         let later = Files::of(self.folder.path());
+        // What a program puts into a plain value is recorded as it is, like any plain value.
+        let told = |secret: &&String| {
+            let mut statements = changing.program.iter();
+            statements.any(|statement| tells_openly(&statement.values(), secret))
+        };
+        let kept: Vec<String> = secrets.iter().filter(|secret| !told(secret)).cloned().collect();
         let problems = std::mem::take(
             &mut *stage
                 .scene
@@ -252,7 +259,7 @@ impl<'a> Player<'a> {
             world: self.providers.existing(),
             problems,
             trace: stage.scene.trace.labels(),
-            leaks: later.holding(secrets),
+            leaks: later.holding(&kept),
             secrets: secrets.to_vec(),
         })
     }

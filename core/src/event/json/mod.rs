@@ -16,20 +16,21 @@ use crate::{
 
 use text::Object;
 
-/// How events are written out.
-#[derive(Clone, Default)]
+/// How events of one operation are written out: only its stream makes one, because the stream knows its secrets.
+#[derive(Clone)]
+#[cfg_attr(test, derive(Default))]
 pub struct EventJson {
     /// Secret values of inputs and outputs keep their content, base64-encoded as the `b64` secrets manager does,
     /// instead of being blinded. For hosts that need the values, never for logs.
-    pub show_secrets: bool,
+    pub(crate) show_secrets: bool,
     /// Takes known secrets out of messages and properties, unless they are to be shown.
-    pub redactor: Redactor,
+    pub(crate) redactor: Redactor,
 }
 
 impl EventJson {
-    /// Writes events with blinded secrets.
-    #[must_use]
-    pub fn new() -> Self {
+    /// Writes events with blinded secrets, knowing none that stand in texts.
+    #[cfg(test)]
+    fn new() -> Self {
         Self::default()
     }
 
