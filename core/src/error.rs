@@ -1,8 +1,8 @@
 //! The one error that leaves the library: a kind that tells a program what to do, and the facts around it.
 
-use std::{error::Error as StdError, fmt, sync::Arc};
+use std::{borrow::Cow, error::Error as StdError, fmt, sync::Arc};
 
-use crate::urn::Urn;
+use crate::{secrets::Redactor, urn::Urn};
 
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -141,6 +141,32 @@ impl Error {
     #[must_use]
     pub fn with_source(self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.edit(|inner| inner.source = Some(Arc::new(source)))
+    }
+
+    /// Takes known secrets out of the text and the hints. The cause is left out when it tells one.
+    #[must_use]
+    pub(crate) fn scrubbed(self, redactor: &Redactor) -> Self {
+        let scrub = |text: &String| match redactor.scrub(text) {
+            Cow::Owned(scrubbed) => Some(scrubbed),
+            Cow::Borrowed(_) => None,
+        };
+        let told = |source: &Arc<dyn StdError + Send + Sync>| scrub(&source.to_string()).is_some();
+        let message = scrub(&self.0.message);
+        let untold = self.0.source.as_ref().is_some_and(told);
+        if message.is_none() && !untold && self.0.hints.iter().all(|hint| scrub(hint).is_none()) {
+            return self;
+        }
+        self.edit(|inner| {
+            if let Some(message) = message {
+                inner.message = message;
+            }
+            for hint in &mut inner.hints {
+                if let Some(scrubbed) = scrub(hint) {
+                    *hint = scrubbed;
+                }
+            }
+            inner.source.take_if(|_| untold);
+        })
     }
 
     /// Says that people have been told already, so that nobody tells them again.
