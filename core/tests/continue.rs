@@ -96,6 +96,7 @@ async fn open(store: Arc<dyn Store>, echo: &Arc<Echo>) -> Stack {
             username: "somebody".to_owned(),
             // Not the one of the fixture's lock, wherever the test runs.
             hostname: "elsewhere".to_owned(),
+            system: String::new(),
             processes: Arc::new(SystemProcesses),
         })
         .provider("testprovider", Arc::clone(&provider))

@@ -13,6 +13,9 @@ pub struct HostFacts {
     pub username: String,
     /// The host's name.
     pub hostname: String,
+    /// Tells apart the systems that share the name: two processes with the same value here see each other under the
+    /// same numbers. Containers often have their host's name, but never its process numbers.
+    pub system: String,
     /// Looks up other processes of this host.
     pub processes: Arc<dyn Processes>,
 }
@@ -42,6 +45,7 @@ impl HostFacts {
             pid: std::process::id(),
             username: system::username(),
             hostname: system::hostname(),
+            system: start::system(),
             processes: Arc::new(SystemProcesses),
         }
     }
@@ -124,6 +128,13 @@ mod start {
 
     use super::{ProcessState, Timestamp};
 
+    /// Names this boot and the namespace of the process numbers.
+    pub(super) fn system() -> String {
+        let boot = read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        format!("{} {}", boot.trim(), namespace.display())
+    }
+
     /// Finds out since when a process runs; one that has ended and waits for its parent is gone.
     pub(super) fn running(pid: u32) -> ProcessState {
         let Ok(stat) = read_to_string(format!("/proc/{pid}/stat")) else {
@@ -154,12 +165,16 @@ mod start {
     }
 }
 
-#[cfg(all(unix, not(target_os = "linux")))]
+#[cfg(not(target_os = "linux"))]
 mod start {
-    use super::ProcessState;
+    /// Elsewhere a host's name stands for one table of processes.
+    pub(super) fn system() -> String {
+        String::new()
+    }
 
-    pub(super) fn running(_pid: u32) -> ProcessState {
-        ProcessState::Running(None)
+    #[cfg(unix)]
+    pub(super) fn running(_pid: u32) -> super::ProcessState {
+        super::ProcessState::Running(None)
     }
 }
 

@@ -15,15 +15,21 @@ struct Owner {
     username: String,
     hostname: String,
     timestamp: Timestamp,
+    /// [`HostFacts::system`] of the owner. Only this engine's locks have it; the reference engine passes it over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
 }
 
 impl Owner {
     /// Tells whether the owner can no longer come back to release its lock.
     ///
+    /// A lock that does not say which system its process number is of is never taken for dead: nobody can tell, so
+    /// people decide. That are those of the reference engine, which leaves its own to people, too.
+    ///
     /// Only asked while this process holds the store's own lock of the stack, which no other lock of this very process
     /// can survive.
     fn is_gone(&self, facts: &HostFacts) -> bool {
-        if self.hostname != facts.hostname {
+        if self.hostname != facts.hostname || self.system.as_ref() != Some(&facts.system) {
             return false;
         }
         if self.pid == facts.pid {
@@ -91,6 +97,7 @@ impl StackLock {
             username: facts.username.clone(),
             hostname: facts.hostname.clone(),
             timestamp: runtime.clock.now(),
+            system: Some(facts.system.clone()),
         };
         let text = serde_json::to_vec(&owner)
             .map_err(|error| Error::internal(format!("writing a lock: {error}")))?;
@@ -100,7 +107,11 @@ impl StackLock {
             runtime: runtime.clone(),
             guard,
         })));
-        store.put(&key, text.into(), Condition::Absent).await?;
+        if let Err(error) = store.put(&key, text.into(), Condition::Absent).await {
+            // Perhaps it was written all the same. Either way the lock is free when the caller hears of this.
+            drop(lock.release().await);
+            return Err(error);
+        }
         // Whoever else wrote between the first look and now sees ours as well, and both give way.
         let others = Others::read(store, name, &key).await?;
         if others.0.is_empty() {

@@ -37,6 +37,7 @@ fn facts(hostname: &str, state: ProcessState) -> HostFacts {
         pid: 7,
         username: "me".into(),
         hostname: hostname.into(),
+        system: "boot 1".into(),
         processes: Arc::new(Everybody(state)),
     }
 }
@@ -149,8 +150,33 @@ async fn records_of_one_moment_do_not_replace_each_other() {
     assert_eq!(stack.history().await.unwrap().len(), 2);
 }
 
+/// Adds to the lock of the stack what this engine says in its own ones.
+async fn say_which_system(stack: &StackStorage, system: &str) {
+    let [lock] = &stack.store().list(&stack.name().locks()).await.unwrap()[..] else {
+        panic!("there is one lock");
+    };
+    let object = stack.store().get(&lock.key).await.unwrap().unwrap();
+    let mut owner: serde_json::Value = serde_json::from_slice(&object.bytes).unwrap();
+    owner["system"] = system.into();
+    let bytes = serde_json::to_vec(&owner).unwrap();
+    stack
+        .store()
+        .put(&lock.key, bytes.into(), Condition::Any)
+        .await
+        .unwrap();
+}
+
 #[tokio::test]
-async fn the_lock_of_a_dead_process_of_this_host_is_removed() {
+async fn a_lock_of_the_reference_engine_is_never_removed_by_itself() {
+    let folder = killed();
+    let stack = owned_by(&in_folder(folder.path()), &facts("vm", ProcessState::Gone));
+    assert_eq!(stack.lock().await.err().unwrap().kind(), ErrorKind::Conflict);
+    assert_eq!(stack.break_locks().await.unwrap(), 1);
+    stack.lock().await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lock_of_this_engine_whose_process_is_gone_is_removed() {
     let taken_at: Timestamp = "2026-11-21T03:35:38Z".parse().unwrap();
     let later = Timestamp::from_second(taken_at.as_second() + 60).unwrap();
     let earlier = Timestamp::from_second(taken_at.as_second() - 60).unwrap();
@@ -161,9 +187,17 @@ async fn the_lock_of_a_dead_process_of_this_host_is_removed() {
         (facts("vm", ProcessState::Running(None)), false),
         (facts("vm", ProcessState::Unknown), false),
         (facts("elsewhere", ProcessState::Gone), false),
+        (
+            HostFacts {
+                system: "another container".into(),
+                ..facts("vm", ProcessState::Gone)
+            },
+            false,
+        ),
     ] {
         let folder = killed();
         let stack = in_folder(folder.path());
+        say_which_system(&stack, "boot 1").await;
         let lock = owned_by(&stack, &facts).lock().await;
         assert_eq!(lock.is_ok(), free, "{facts:?}");
         match lock {
