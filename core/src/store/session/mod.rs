@@ -20,6 +20,7 @@ use crate::{
             Layout, SecretsAccess, SecretsShown, content_hash, read_checkpoint, read_deployment,
             write_checkpoint, write_deployment,
         },
+        integrity,
         journal::{JournalHeader, JournalSink, Recovery, StoreJournal, codec, recover},
     },
 };
@@ -94,7 +95,12 @@ impl StackStorage {
         let (leftover, recovered) = match recovery {
             None => (Leftover::Nothing, None),
             Some(Recovery::Empty | Recovery::AlreadyFolded) => (Leftover::Discard, None),
-            Some(Recovery::Extends(recovered)) => (Leftover::Fold, Some(recovered.snapshot()?)),
+            Some(Recovery::Extends(recovered)) => {
+                let snapshot = recovered.snapshot()?;
+                // What is folded replaces the checkpoint, so that it must be sound before and not after.
+                integrity::verify(&snapshot).map_err(|error| self.unsound_journal(&error))?;
+                (Leftover::Fold, Some(snapshot))
+            }
             Some(Recovery::Orphan(header)) => {
                 warnings.push(Diagnostic::warning(format!(
                     "the journal of an interrupted {} of stack '{}' (started {}) does not belong to its checkpoint, \
@@ -186,7 +192,16 @@ impl StackStorage {
         write_deployment(&loaded.snapshot, shown, Layout::Pretty).await
     }
 
-    /// Replaces the state by a deployment document.
+    fn unsound_journal(&self, error: &Error) -> Error {
+        let text = format!(
+            "the journal {} of an interrupted operation leads to an invalid state: {error}",
+            self.name().journal()
+        );
+        Error::new(ErrorKind::State, text)
+            .with_hint("checkpoint and journal are as they were; importing a state replaces both".to_owned())
+    }
+
+    /// Replaces the state by a deployment document; what is there need not be readable.
     ///
     /// # Errors
     /// [`ErrorKind::State`] when the document is none or its state is invalid, [`ErrorKind::Conflict`] while somebody
@@ -195,7 +210,12 @@ impl StackStorage {
         let mut imported = read_deployment(document, SecretsAccess::Open(secrets), true).await?;
         let lock = self.lock().await?;
         let result = async {
-            let loaded = self.load(secrets).await?;
+            let loaded = match self.load(secrets).await {
+                Err(error) if matches!(error.kind(), ErrorKind::State | ErrorKind::Secrets) => {
+                    self.unread().await?
+                }
+                loaded => loaded?,
+            };
             let mut current = loaded.snapshot.clone();
             if imported.secrets.is_none() {
                 imported.secrets = match current.secrets.take() {
@@ -210,6 +230,21 @@ impl StackStorage {
         .await;
         let released = lock.release().await;
         result.and(released)
+    }
+
+    /// Returns an empty state in the place of one that cannot be read, with the journal beside it to be set aside.
+    async fn unread(&self) -> Result<LoadedStack> {
+        let stored = self.read().await?;
+        let leftover = match &stored.journal {
+            Some(_) => Leftover::SetAside,
+            None => Leftover::Nothing,
+        };
+        Ok(LoadedStack {
+            snapshot: Snapshot::default(),
+            warnings: Vec::new(),
+            stored,
+            leftover,
+        })
     }
 
     async fn checkpoint_of(&self, snapshot: &Snapshot) -> Result<Vec<u8>> {
