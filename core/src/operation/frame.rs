@@ -84,7 +84,9 @@ impl Frame {
         self.session
             .finish(self.options.hold_session, &self.stack.engine.runtime)
             .await;
-        let error = self.verdict(result.err());
+        let error = self
+            .verdict(result.err())
+            .map(|error| error.scrubbed(self.events.redactor()));
         let outcome = match &error {
             None => OperationOutcome::Succeeded,
             Some(_) if self.control.is_terminated() => OperationOutcome::Canceled,
@@ -205,9 +207,12 @@ impl Frame {
         let result = self
             .perform_loaded(work, snapshot, Some(journal.clone()), began)
             .await;
-        let (ledger, written) = journal.close().await?;
-        let folded = self.fold(&session, &ledger, work).await;
+        let (mut ledger, written) = journal.close().await?;
         let succeeded = result.is_ok() && !self.control.has_failed() && !self.control.is_cancelled();
+        if succeeded {
+            ledger.settle_pending();
+        }
+        let folded = self.fold(&session, &ledger, work).await;
         let changes = work
             .summary
             .as_ref()

@@ -203,6 +203,17 @@ impl Ledger {
         Ok(())
     }
 
+    /// Takes back that a step has begun: its begin did not become durable, so that the step never went on.
+    pub fn forget(&mut self, operation: OperationId) {
+        self.begun.remove(&operation);
+    }
+
+    /// Drops the base's interrupted updates and deletions: whoever worked through the whole stack has dealt with them.
+    /// Interrupted creations stay, because nothing tells whether they made something.
+    pub fn settle_pending(&mut self) {
+        self.keeps_pending = false;
+    }
+
     /// Returns the entry content for a rebuild of everything that there is now (see [`rebuild`]).
     #[must_use]
     pub fn rebuild_base(&self) -> JournalRecord {

@@ -46,6 +46,20 @@ struct State {
     closed: bool,
 }
 
+impl State {
+    /// Takes back the begins among entries that did not become durable.
+    fn forget_begun(&mut self, entries: &[Arc<JournalEntry>]) {
+        let Some(ledger) = &mut self.ledger else {
+            return;
+        };
+        for entry in entries {
+            if matches!(entry.record, JournalRecord::Begin { .. }) {
+                ledger.forget(entry.operation);
+            }
+        }
+    }
+}
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -95,6 +109,7 @@ impl Journal {
     ///
     /// The entry is on its way even if the future is dropped. After a failed write the ledger still follows what
     /// happens, so that nothing is lost for a last attempt to save it, but every append fails with that write's error.
+    /// Only begins do not count then: who hears that a begin failed does not go on to the provider.
     pub fn append(&self, operation: OperationId, record: JournalRecord) -> Appended {
         let mut guard = self.0.shared.lock();
         let state = &mut *guard;
@@ -106,6 +121,10 @@ impl Journal {
             operation,
             record,
         };
+        let begins = matches!(entry.record, JournalRecord::Begin { .. });
+        if let Some(failure) = state.failure.as_ref().filter(|_| begins) {
+            return Appended::resolved(Err(failure.clone()));
+        }
         if let Err(error) = ledger.apply(&entry) {
             return Appended::resolved(Err(error));
         }
@@ -203,7 +222,9 @@ async fn write(shared: Arc<Shared>, sink: Arc<dyn JournalSink>) {
             None => sink.append(&entries).await,
         };
         if let Err(error) = &result {
-            shared.lock().failure.get_or_insert_with(|| error.clone());
+            let mut state = shared.lock();
+            state.failure.get_or_insert_with(|| error.clone());
+            state.forget_begun(&entries);
         }
         batch.resolve(result);
         drop(guard);
@@ -226,7 +247,8 @@ impl Drop for Abandoned<'_> {
         let mut state = self.shared.lock();
         let failure = state.failure.get_or_insert(error).clone();
         let queued = std::mem::take(&mut state.batch);
-        state.queue.clear();
+        let unwritten = std::mem::take(&mut state.queue);
+        state.forget_begun(&unwritten);
         drop(state);
         self.batch.resolve(Err(failure.clone()));
         queued.resolve(Err(failure));

@@ -9,7 +9,7 @@ use super::*;
 use crate::{
     error::ErrorKind,
     executor::StepOp,
-    resource::ResourceState,
+    resource::{PendingOperationKind, ResourceState},
     state::{Snapshot, StateRef, journal::MemoryJournal},
     urn::Urn,
 };
@@ -109,6 +109,33 @@ async fn after_a_failed_write_every_append_fails_alike_and_nothing_more_is_writt
     let (ledger, result) = journal.close().await.unwrap();
     assert_eq!(result.unwrap_err().message(), "the disk is full");
     assert_eq!(ledger.records().count(), 3);
+}
+
+fn begun(name: &str) -> JournalRecord {
+    let urn = Urn::new("dev", "shop", "", "shop:index:Box", name);
+    JournalRecord::Begin {
+        op: StepOp::Create,
+        pending: Some(PendingOperationKind::Creating),
+        old: None,
+        new: Some(Arc::new(ResourceState::new(urn, "shop:index:Box".into(), false))),
+        keys: Vec::new(),
+        diffs: Vec::new(),
+        detailed_diff: None,
+    }
+}
+
+#[tokio::test]
+async fn a_begin_that_did_not_become_durable_leaves_nothing_pending() {
+    let gate = Gate::new(10, 1);
+    let journal = Journal::start(Ledger::new(Snapshot::default()), gate.clone(), &runtime());
+    journal.append(OperationId(1), begun("durable")).await.unwrap();
+    for (operation, name) in [(2, "refused"), (3, "too late")] {
+        let refused = journal.append(OperationId(operation), begun(name)).await;
+        assert_eq!(refused.unwrap_err().message(), "the disk is full");
+    }
+    let (ledger, _) = journal.close().await.unwrap();
+    let pending: Vec<_> = ledger.pending().map(|(operation, _)| operation).collect();
+    assert_eq!(pending, [OperationId(1)]);
 }
 
 struct Panics;
