@@ -16,6 +16,7 @@ use crate::{
         Resolver,
         grpc::{GrpcOptions, GrpcProvider, Parameter},
         pool::{Instance, LaunchKey, Launcher},
+        shared::SharedProviders,
     },
     runtime::Runtime,
 };
@@ -100,13 +101,24 @@ impl PreparedProvider {
 
 /// Loads providers. Instances load concurrently; each is one process of its own, or code of the host.
 #[derive(Clone)]
-pub struct ProviderLoader(Arc<LoaderParts>);
+pub struct ProviderLoader {
+    parts: Arc<LoaderParts>,
+    shared: SharedProviders,
+}
 
 impl ProviderLoader {
     /// Creates a loader.
     #[must_use]
     pub fn new(parts: LoaderParts) -> Self {
-        Self(Arc::new(parts))
+        Self {
+            parts: Arc::new(parts),
+            shared: SharedProviders::default(),
+        }
+    }
+
+    /// Returns who uses the code of the host.
+    pub(super) fn shared(&self) -> SharedProviders {
+        self.shared.clone()
     }
 
     /// Loads an instance and greets it.
@@ -115,7 +127,7 @@ impl ProviderLoader {
     /// What the host's resolver failed with, unchanged; [`ErrorKind::Plugin`] when there is no such plugin or it can
     /// not be started or spoken to; [`ErrorKind::Provider`] when it refuses.
     pub async fn load(&self, wish: &ProviderWish, context: &PluginContext) -> Result<PreparedProvider> {
-        let parts = &self.0;
+        let parts = &self.parts;
         if let Some(resolver) = &parts.resolver {
             let request = ResolutionRequest {
                 kind: PluginKind::Resource,
@@ -163,8 +175,8 @@ impl ProviderLoader {
 
     async fn find(&self, wish: &ProviderWish) -> Result<FoundPlugin> {
         let query = query(wish);
-        let parts = Arc::clone(&self.0);
-        self.0
+        let parts = Arc::clone(&self.parts);
+        self.parts
             .runtime
             .spawner
             .spawn_blocking(move || find(&parts.plugins, &query))
@@ -172,7 +184,7 @@ impl ProviderLoader {
     }
 
     async fn attach(&self, wish: &ProviderWish, address: &str) -> Result<PreparedProvider> {
-        let parts = &self.0;
+        let parts = &self.parts;
         let timeouts = parts.plugins.timeouts;
         let provider =
             GrpcProvider::at_address(&wish.plugin, address, timeouts, parts.options, &parts.runtime).await?;

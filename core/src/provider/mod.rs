@@ -7,9 +7,10 @@ pub mod grpc;
 mod loader;
 mod pool;
 mod resolver;
-mod run_source;
 mod registry;
+mod run_source;
 pub mod settings;
+mod shared;
 mod source;
 mod unconfigured;
 
@@ -106,7 +107,8 @@ pub trait Provider: Send + Sync + 'static {
         )))
     }
 
-    /// Asks the provider to give up what it is doing; running calls should fail soon.
+    /// Asks the provider to give up what it is doing; running calls should fail soon. Code of the host that serves
+    /// other operations at that moment is not asked, because it could not tell whose calls are meant.
     async fn cancel(&self) {}
 
     /// Ends the provider; no call follows. A process is asked to exit, then ended.

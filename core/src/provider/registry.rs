@@ -61,6 +61,9 @@ struct Instances {
     replaces: FxHashMap<(String, String), Arc<OnceCell<bool>>>,
 }
 
+/// How long providers may take to hear of a cancellation, all together.
+const CANCEL_PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
 #[derive(Clone)]
 struct Instance {
     provider: Arc<dyn Provider>,
@@ -246,6 +249,7 @@ impl ProviderRegistry {
     }
 
     /// Asks every provider to give up what it is doing, each once: a second call reaches those loaded since the first.
+    /// Those that have not answered after [`CANCEL_PATIENCE`] have been told, too.
     pub async fn cancel(&self) {
         let all: Vec<_> = {
             let mut state = self.state();
@@ -253,7 +257,14 @@ impl ProviderRegistry {
             let told = std::mem::replace(&mut state.cancelled, count);
             state.all.get(told..).unwrap_or_default().to_vec()
         };
-        futures::future::join_all(all.iter().map(|instance| instance.provider.cancel())).await;
+        let told =
+            futures::future::join_all(all.iter().map(|instance| self.source.cancel(&instance.provider)));
+        tokio::select! {
+            _all = told => {}
+            () = self.runtime.clock.wait(CANCEL_PATIENCE) => {
+                tracing::warn!("not every provider answered to a cancellation");
+            }
+        }
     }
 
     /// Lets every provider go.

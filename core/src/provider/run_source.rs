@@ -1,10 +1,6 @@
 //! The providers of one run: the built-in one, and what the loader finds in the surroundings of the run's project.
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -13,7 +9,7 @@ use crate::{
     plugin::{DiagnosticSink, PluginEnvironment},
     provider::{
         HandshakeRequest, LoadRequest, LoadedProvider, PluginContext, Provider, ProviderLoader,
-        ProviderSource, ProviderWish, builtin,
+        ProviderSource, ProviderWish, builtin, shared::SharedInRun,
     },
 };
 
@@ -37,8 +33,7 @@ pub struct RunSource {
     loader: ProviderLoader,
     builtin: Arc<dyn Provider>,
     surroundings: RunSurroundings,
-    /// Instances that others use too: they are let go, but not closed.
-    shared: Mutex<Vec<Arc<dyn Provider>>>,
+    shared: SharedInRun,
 }
 
 impl RunSource {
@@ -46,10 +41,10 @@ impl RunSource {
     #[must_use]
     pub fn new(loader: ProviderLoader, builtin: Arc<dyn Provider>, surroundings: RunSurroundings) -> Self {
         Self {
+            shared: SharedInRun::new(loader.shared()),
             loader,
             builtin,
             surroundings,
-            shared: Mutex::default(),
         }
     }
 
@@ -95,10 +90,7 @@ impl ProviderSource for RunSource {
         };
         let prepared = self.loader.load(&wish, &context).await?;
         if prepared.shared {
-            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-            if !shared.iter().any(|known| Arc::ptr_eq(known, &prepared.provider)) {
-                shared.push(Arc::clone(&prepared.provider));
-            }
+            self.shared.add(&prepared.provider);
         }
         Ok(LoadedProvider {
             provider: prepared.provider,
@@ -107,12 +99,15 @@ impl ProviderSource for RunSource {
     }
 
     async fn release(&self, provider: Arc<dyn Provider>) {
-        let is_shared = {
-            let shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-            shared.iter().any(|known| Arc::ptr_eq(known, &provider))
-        };
-        if !is_shared {
+        if !self.shared.contains(&provider) {
             provider.close().await;
+        }
+    }
+
+    async fn cancel(&self, provider: &Arc<dyn Provider>) {
+        // It could not tell whose calls to give up.
+        if !self.shared.is_used_elsewhere(provider) {
+            provider.cancel().await;
         }
     }
 }

@@ -35,4 +35,9 @@ pub trait ProviderSource: Send + Sync + 'static {
 
     /// Takes an instance back at the end of a run.
     async fn release(&self, provider: Arc<dyn Provider>);
+
+    /// Asks an instance to give up what it does for this run.
+    async fn cancel(&self, provider: &Arc<dyn Provider>) {
+        provider.cancel().await;
+    }
 }
