@@ -109,7 +109,7 @@ impl GrpcProvider {
             ignore_changes: request.ignore_changes,
         };
         match self.client().diff_config(message).await {
-            Ok(answer) => Ok(diff_response(answer.into_inner())),
+            Ok(answer) => diff_response(answer.into_inner(), &request.urn),
             Err(failure) if is_unknown_call(self.name(), &failure) => Ok(DiffResponse::default()),
             Err(failure) => Err(self.peer.fault("DiffConfig", failure, &self.runtime).await),
         }

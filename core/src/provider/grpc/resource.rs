@@ -15,9 +15,10 @@ use crate::{
     property::PropertyMap,
     provider::{
         CheckFailure, CheckRequest, CheckResponse, CreateRequest, CreateResponse, DeleteRequest, DiffChanges,
-        DiffRequest, DiffResponse, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
-        UpdateRequest, UpdateResponse,
+        DiffRequest, DiffResponse, InitFailure, ProviderError, ProviderResult, ProviderStatus, ReadRequest,
+        ReadResponse, UpdateRequest, UpdateResponse,
     },
+    urn::Urn,
 };
 
 /// What people read about a resource whose provider can not be configured yet; tools match on it.
@@ -73,7 +74,7 @@ impl GrpcProvider {
             ignore_changes: request.ignore_changes,
         };
         match self.client().diff(message).await {
-            Ok(answer) => Ok(diff_response(answer.into_inner())),
+            Ok(answer) => diff_response(answer.into_inner(), &request.urn),
             Err(failure) => Err(self.peer.fault("Diff", failure, &self.runtime).await),
         }
     }
@@ -108,9 +109,14 @@ impl GrpcProvider {
         let mut response = match self.client().create(message).await {
             Ok(answer) => {
                 let answer = answer.into_inner();
+                let outputs = match self.decode("Create", "outputs", answer.properties, unknowns) {
+                    Ok(outputs) => outputs,
+                    Err(error) if request.preview || answer.id.is_empty() => return Err(error),
+                    Err(error) => return Err(made_but_unreadable(answer.id, PropertyMap::new(), &error)),
+                };
                 CreateResponse {
                     id: answer.id.into(),
-                    outputs: self.decode("Create", "outputs", answer.properties, unknowns)?,
+                    outputs,
                     refresh_before_update: answer.refresh_before_update,
                 }
             }
@@ -160,7 +166,14 @@ impl GrpcProvider {
         match self.client().update(message).await {
             Ok(answer) => {
                 let answer = answer.into_inner();
-                let mut outputs = self.decode("Update", "outputs", answer.properties, unknowns)?;
+                let mut outputs = match self.decode("Update", "outputs", answer.properties, unknowns) {
+                    Ok(outputs) => outputs,
+                    Err(error) if request.preview => return Err(error),
+                    Err(error) => {
+                        let id = request.id.to_string();
+                        return Err(made_but_unreadable(id, request.old_outputs, &error));
+                    }
+                };
                 if !capabilities.accept_secrets {
                     annotate(&mut outputs, &request.news);
                 }
@@ -263,6 +276,17 @@ impl GrpcProvider {
     }
 }
 
+/// Keeps hold of a thing that was made or changed although nobody can read what the provider said of it: its record
+/// says so until an update has gone well.
+fn made_but_unreadable(id: String, outputs: PropertyMap, error: &ProviderError) -> ProviderError {
+    ProviderError::init_failed(InitFailure {
+        id,
+        outputs,
+        reasons: vec![error.message.clone()],
+        ..InitFailure::default()
+    })
+}
+
 fn not_configured() -> ProviderError {
     ProviderError::new(
         ProviderStatus::FailedPrecondition,
@@ -294,37 +318,42 @@ pub(super) fn check_response(
     })
 }
 
-/// Reads the answer of Diff and DiffConfig.
-pub(super) fn diff_response(answer: pulumirpc::DiffResponse) -> DiffResponse {
-    let changes = match answer.changes() {
-        WireChanges::DiffUnknown => DiffChanges::Unknown,
-        WireChanges::DiffNone => DiffChanges::None,
-        WireChanges::DiffSome => DiffChanges::Some,
+/// Reads the answer of Diff and DiffConfig about `urn`.
+pub(super) fn diff_response(answer: pulumirpc::DiffResponse, urn: &Urn) -> ProviderResult<DiffResponse> {
+    let refused = |what: String| Err(ProviderError::new(ProviderStatus::Internal, what));
+    let changes = match WireChanges::try_from(answer.changes) {
+        Ok(WireChanges::DiffUnknown) => DiffChanges::Unknown,
+        Ok(WireChanges::DiffNone) => DiffChanges::None,
+        Ok(WireChanges::DiffSome) => DiffChanges::Some,
+        Err(_) => return refused(format!("unrecognized diff state for {urn}: {}", answer.changes)),
     };
-    let detailed: BTreeMap<String, PropertyDiff> = answer
-        .detailed_diff
-        .into_iter()
-        .map(|(path, property)| {
-            let kind = match property.kind() {
-                Kind::Add => DiffKind::Add,
-                Kind::AddReplace => DiffKind::AddReplace,
-                Kind::Delete => DiffKind::Delete,
-                Kind::DeleteReplace => DiffKind::DeleteReplace,
-                Kind::Update => DiffKind::Update,
-                Kind::UpdateReplace => DiffKind::UpdateReplace,
-            };
-            let input_diff = property.input_diff;
-            (path, PropertyDiff { kind, input_diff })
-        })
-        .collect();
-    DiffResponse {
+    let mut detailed: BTreeMap<String, PropertyDiff> = BTreeMap::new();
+    for (path, property) in answer.detailed_diff {
+        let kind = match Kind::try_from(property.kind) {
+            Ok(Kind::Add) => DiffKind::Add,
+            Ok(Kind::AddReplace) => DiffKind::AddReplace,
+            Ok(Kind::Delete) => DiffKind::Delete,
+            Ok(Kind::DeleteReplace) => DiffKind::DeleteReplace,
+            Ok(Kind::Update) => DiffKind::Update,
+            Ok(Kind::UpdateReplace) => DiffKind::UpdateReplace,
+            Err(_) => {
+                return refused(format!(
+                    "unrecognized kind of difference at '{path}' for {urn}: {}",
+                    property.kind
+                ));
+            }
+        };
+        let input_diff = property.input_diff;
+        detailed.insert(path, PropertyDiff { kind, input_diff });
+    }
+    Ok(DiffResponse {
         changes,
         replaces: answer.replaces,
         stables: answer.stables,
         diffs: answer.diffs,
-        // Providers that only set the map have always been understood.
-        detailed_diff: (answer.has_detailed_diff || !detailed.is_empty()).then_some(detailed),
+        // The flag tells an empty map from none; without it the map does not count.
+        detailed_diff: answer.has_detailed_diff.then_some(detailed),
         delete_before_replace: answer.delete_before_replace,
         unavailable: None,
-    }
+    })
 }
