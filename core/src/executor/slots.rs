@@ -1,7 +1,7 @@
 //! Slots: how many steps work in providers at a time, without ever letting steps that merely wait starve the others.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -14,8 +14,8 @@ use crate::runtime::Runtime;
 ///
 /// A provider's call may wait for something that only a later step brings about (a component's state resource waits
 /// for its siblings). The engine cannot see the difference between such a call and a slow one, so the limit gives
-/// way, slowly: when every slot is held, somebody queues and nothing has finished for a while, one call more is let
-/// in, and the next such wait is twice as long. A finished call takes the extra slot back.
+/// way, slowly: when every slot is held, somebody queues and nothing has moved for a while, the oldest call is taken
+/// for one that waits, and no longer counts. The next such while is twice as long, until a call that counts ends.
 #[derive(Clone)]
 pub(crate) struct Slots(Arc<Shared>);
 
@@ -27,22 +27,37 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    held: usize,
-    extra: usize,
-    queue: VecDeque<oneshot::Sender<()>>,
+    /// Numbers of the slots that count, the oldest first.
+    working: BTreeSet<u64>,
+    /// Numbers of the slots whose holders are taken to wait for others.
+    waiting: BTreeSet<u64>,
+    next: u64,
+    queue: VecDeque<oneshot::Sender<u64>>,
     /// Counts every grant and every release, so that the watcher sees whether anything moved.
     movements: u64,
+    /// Counts the releases of slots that counted: proof that calls end by themselves.
+    ended: u64,
     watching: bool,
 }
 
-/// How long all slots may stand still before one more call is let in.
+/// How long all slots may stand still before the oldest call is taken to wait for others.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The longest wait between two extra calls.
+/// The longest such while.
 const LONGEST_PATIENCE: Duration = Duration::from_secs(64);
 
 /// A held slot; dropping it lets the next in.
-pub(crate) struct Slot(Option<Slots>);
+pub(crate) struct Slot(Option<(Slots, u64)>);
+
+impl State {
+    fn grant(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.movements += 1;
+        self.working.insert(number);
+        number
+    }
+}
 
 impl Slots {
     /// Creates `limit` slots; 0 and `i32::MAX` mean no limit.
@@ -70,10 +85,9 @@ impl Slots {
         }
         let turn = {
             let mut state = self.state();
-            if state.queue.is_empty() && state.held < self.0.limit + state.extra {
-                state.held += 1;
-                state.movements += 1;
-                return Slot(Some(self.clone()));
+            if state.queue.is_empty() && state.working.len() < self.0.limit {
+                let number = state.grant();
+                return Slot(Some((self.clone(), number)));
             }
             let (sender, turn) = oneshot::channel();
             state.queue.push_back(sender);
@@ -84,36 +98,42 @@ impl Slots {
             }
             turn
         };
-        // The grant counts the slot as held before it wakes us; a waiter that went away gives it back in `admit`.
+        // The grant counts before it wakes us; a waiter that went away gives it back.
         let granted = GrantedTurn { slots: self, turn };
         granted.wait().await
     }
 
     /// Lets in as many as fit. Called with the state locked.
     fn admit(&self, state: &mut State) {
-        while state.held < self.0.limit + state.extra {
+        while state.working.len() < self.0.limit {
             let Some(next) = state.queue.pop_front() else {
                 break;
             };
-            if next.send(()).is_ok() {
-                state.held += 1;
-                state.movements += 1;
+            let number = state.grant();
+            if next.send(number).is_err() {
+                state.working.remove(&number);
             }
         }
     }
 
-    fn release(&self) {
+    fn release(&self, number: u64) {
         let mut state = self.state();
-        state.held = state.held.saturating_sub(1);
-        state.extra = state.extra.saturating_sub(1);
+        if state.working.remove(&number) {
+            state.ended += 1;
+        } else {
+            state.waiting.remove(&number);
+        }
         state.movements += 1;
         self.admit(&mut state);
     }
 
-    /// Runs while somebody queues; lets one more in whenever nothing moved for the current patience.
+    /// Runs while somebody queues; takes the oldest call for a waiting one whenever nothing moved for a while.
     async fn watch(&self) {
         let mut patience = PATIENCE;
-        let mut seen = self.state().movements;
+        let (mut moved, mut ended) = {
+            let state = self.state();
+            (state.movements, state.ended)
+        };
         loop {
             self.0.runtime.clock.wait(patience).await;
             let mut state = self.state();
@@ -121,14 +141,17 @@ impl Slots {
                 state.watching = false;
                 return;
             }
-            if state.movements == seen {
-                state.extra += 1;
-                self.admit(&mut state);
-                patience = (patience * 2).min(LONGEST_PATIENCE);
-            } else {
+            if state.ended != ended {
                 patience = PATIENCE;
             }
-            seen = state.movements;
+            if state.movements == moved
+                && let Some(oldest) = state.working.pop_first()
+            {
+                state.waiting.insert(oldest);
+                self.admit(&mut state);
+                patience = (patience * 2).min(LONGEST_PATIENCE);
+            }
+            (moved, ended) = (state.movements, state.ended);
         }
     }
 }
@@ -136,31 +159,29 @@ impl Slots {
 /// A place in the queue; gives a slot back that was granted after its owner went away.
 struct GrantedTurn<'a> {
     slots: &'a Slots,
-    turn: oneshot::Receiver<()>,
+    turn: oneshot::Receiver<u64>,
 }
 
 impl GrantedTurn<'_> {
     async fn wait(mut self) -> Slot {
-        match (&mut self.turn).await {
-            Ok(()) => Slot(Some(self.slots.clone())),
-            Err(_) => Slot(None),
-        }
+        let granted = (&mut self.turn).await.ok();
+        Slot(granted.map(|number| (self.slots.clone(), number)))
     }
 }
 
 impl Drop for GrantedTurn<'_> {
     fn drop(&mut self) {
         self.turn.close();
-        if self.turn.try_recv().is_ok() {
-            self.slots.release();
+        if let Ok(number) = self.turn.try_recv() {
+            self.slots.release(number);
         }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        if let Some(slots) = self.0.take() {
-            slots.release();
+        if let Some((slots, number)) = self.0.take() {
+            slots.release(number);
         }
     }
 }
@@ -195,7 +216,34 @@ mod tests {
         let later = slots.acquire().await;
         drop(later);
         drop(waiting);
-        assert_eq!(slots.state().held, 0);
+        assert!(slots.state().working.is_empty() && slots.state().waiting.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_waits_for_many_later_ones_costs_one_while() {
+        let slots = slots(1);
+        let began = tokio::time::Instant::now();
+        let waiting = slots.acquire().await;
+        for _ in 0..100 {
+            drop(slots.acquire().await);
+        }
+        drop(waiting);
+        assert_eq!(began.elapsed(), PATIENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_of_the_later_ones_at_a_time_works_beside_a_call_that_waits() {
+        let slots = slots(1);
+        let _waiting = slots.acquire().await;
+        let working = slots.acquire().await;
+        let next = tokio::spawn({
+            let slots = slots.clone();
+            async move { drop(slots.acquire().await) }
+        });
+        tokio::task::yield_now().await;
+        assert!(!next.is_finished());
+        drop(working);
+        next.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]
@@ -211,6 +259,6 @@ mod tests {
         assert!(second.await.is_err());
         drop(first);
         drop(slots.acquire().await);
-        assert_eq!(slots.state().held, 0);
+        assert!(slots.state().working.is_empty() && slots.state().waiting.is_empty());
     }
 }
