@@ -92,24 +92,25 @@ impl Executor {
 
     /// Tells what a refresh came to in the words of the provider's Diff: what it does not count as a change is `same`.
     ///
-    /// The refreshed record is saved either way; the answer only decides what is reported.
+    /// The refreshed record is saved either way; the answer only decides what is reported. A Diff that fails, fails the
+    /// step: nobody knows then whether what was read can be trusted.
     pub(crate) async fn refresh_result(
         &self,
         step: &Step,
         applied: &mut Applied,
-    ) -> Option<(Vec<String>, Option<DetailedDiff>)> {
+    ) -> Result<Option<(Vec<String>, Option<DetailedDiff>)>, StepFailure> {
         let (Some(old), Some(new), Some(provider)) = (&step.old, &applied.new, &step.provider) else {
-            return None;
+            return Ok(None);
         };
         if applied.result_op != Some(StepOp::Update) {
-            return None;
+            return Ok(None);
         }
         let old = &old.state;
         if old.external || self.options.compares_outputs {
             if old.outputs == new.outputs {
                 applied.result_op = Some(StepOp::Same);
             }
-            return None;
+            return Ok(None);
         }
         // The question is turned round: from what is there now to what was recorded.
         let request = DiffRequest {
@@ -132,11 +133,11 @@ impl Executor {
                 };
                 if !changed {
                     applied.result_op = Some(StepOp::Same);
-                    return None;
+                    return Ok(None);
                 }
-                Some((diff.diffs, diff.detailed_diff.map(inverted)))
+                Ok(Some((diff.diffs, diff.detailed_diff.map(inverted))))
             }
-            Err(_) => None,
+            Err(error) => Err(StepFailure::provider(&error)),
         }
     }
 }

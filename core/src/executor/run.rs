@@ -49,19 +49,7 @@ impl Executor {
         }
         self.emit_pre(&step);
         let operation = self.begin(&step).await?;
-        let applied = match self.apply(&step).await {
-            Ok(mut applied) => {
-                // The refresh before an update is not reported, so nobody asks what it came to.
-                let reported = self.options.reports_refresh || step.op != StepOp::Refresh;
-                if reported && let Some((diffs, detailed)) = self.refresh_result(&step, &mut applied).await {
-                    step.diffs = diffs;
-                    step.detailed_diff = detailed;
-                }
-                Ok(applied)
-            }
-            Err(failure) => Err(failure),
-        };
-        match applied {
+        match self.applied(&mut step).await {
             Ok(applied) => self.succeed(step, operation, applied).await,
             Err(failure) => {
                 // Nobody knows how a call ends that was given up: its beginning stays on record.
@@ -75,6 +63,18 @@ impl Executor {
                 Err(failure)
             }
         }
+    }
+
+    /// Does the step's work, and finds out what a refresh came to.
+    async fn applied(&self, step: &mut Step) -> Result<Applied, StepFailure> {
+        let mut applied = self.apply(step).await?;
+        // The refresh before an update is not reported, so nobody asks what it came to.
+        let reported = self.options.reports_refresh || step.op != StepOp::Refresh;
+        if reported && let Some((diffs, detailed)) = self.refresh_result(step, &mut applied).await? {
+            step.diffs = diffs;
+            step.detailed_diff = detailed;
+        }
+        Ok(applied)
     }
 
     /// Tells whether the step takes a slot: whether a provider works for it.
