@@ -1,5 +1,81 @@
 //! Stackwright: an infrastructure deployment engine that runs inside the caller's process.
 //!
+//! An [`Engine`] is made of components: a store, what encrypts secrets, who provides what. It opens stacks, and those
+//! have operations: preview, update, refresh, destroy. A program registers resources with the monitor, providers manage
+//! the real things; both can be code of the host, as here, or live in processes that speak the Pulumi protocols.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use stackwright::{
+//!     Engine, Result, StackSettings,
+//!     monitor::Registration,
+//!     operation::OperationOptions,
+//!     program::{self, ProgramContext},
+//!     provider::{
+//!         Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, Provider, ProviderResult,
+//!     },
+//!     runtime::Runtime,
+//!     secrets::PassphraseProvider,
+//!     store::MemoryStore,
+//! };
+//! use tokio::runtime::Handle;
+//!
+//! /// Provides notes, which are nothing but their inputs.
+//! struct Notes;
+//!
+//! #[async_trait::async_trait]
+//! impl Provider for Notes {
+//!     async fn handshake(&self, _: HandshakeRequest) -> ProviderResult<Capabilities> {
+//!         Ok(Capabilities::all())
+//!     }
+//!
+//!     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+//!         Ok(CreateResponse {
+//!             id: request.name.into(),
+//!             outputs: request.inputs,
+//!             ..CreateResponse::default()
+//!         })
+//!     }
+//!
+//!     async fn delete(&self, _: DeleteRequest) -> ProviderResult<()> {
+//!         Ok(())
+//!     }
+//! }
+//!
+//! async fn notes(context: ProgramContext) -> Result<()> {
+//!     let note = Registration::from_json(
+//!         br#"{"type": "notes:index:Note", "name": "first", "inputs": {"text": "hello"}}"#,
+//!     )?;
+//!     let registered = context.monitor.register(note).await?;
+//!     assert_eq!(registered.outputs.get("text"), Some(&"hello".into()));
+//!     Ok(())
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<()> {
+//!     let runtime = Runtime::system(Handle::current());
+//!     let engine = Engine::builder(Handle::current())
+//!         .store(Arc::new(MemoryStore::new(runtime.clone())))
+//!         .secrets(Arc::new(PassphraseProvider::new("correct horse", runtime)))
+//!         .provider("notes", Arc::new(Notes))
+//!         .build()?;
+//!     let settings = StackSettings {
+//!         program: Some(program::from_fn(notes)),
+//!         ..StackSettings::default()
+//!     };
+//!     let stack = engine.stack("shop/dev", settings).await?;
+//!
+//!     let preview = stack.preview(OperationOptions::default()).wait().await;
+//!     println!("{}", preview.tree());
+//!     let update = stack.update(OperationOptions::default()).wait().await;
+//!     assert_eq!(update.changes["create"], 2, "the note and the stack itself");
+//!     let destroy = stack.destroy(OperationOptions::default()).wait().await;
+//!     assert_eq!(destroy.changes["delete"], 2);
+//!     Ok(())
+//! }
+//! ```
+//!
 //! The modules read from top to bottom: each uses only those above it.
 
 #![forbid(unsafe_code)]
