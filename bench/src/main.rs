@@ -2,6 +2,10 @@
 //!
 //! An argument selects the figures whose names begin with it, or that a whole family of such figures would print.
 
+/// What the faces allocate with.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod concurrent;
 mod empty;
 mod engine;

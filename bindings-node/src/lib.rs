@@ -16,3 +16,7 @@ mod program;
 mod provider;
 mod registration;
 mod stack;
+
+/// Registrations by the thousand are short-lived and cross threads, which the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -14,6 +14,10 @@ mod provider;
 mod runtime;
 mod stack;
 
+/// Registrations by the thousand are short-lived and cross threads, which the system's allocator is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The module `stackwright._stackwright`.
 #[pyo3::pymodule(gil_used = false)]
 mod _stackwright {
