@@ -16,7 +16,7 @@ await inFolder(async (folder) => {
     for (const verb of ["create", "noop"]) {
         let result;
         const took = await seconds(async () => {
-            result = await stack.up({ parallel: UNBOUNDED });
+            result = await stack.up({ parallel: UNBOUNDED, noEvents: true });
         });
         say(`native.node.${verb}: ${JSON.stringify(result.changes)} in ${took.toFixed(2)} s`);
         print(`native.node.${verb}.${RESOURCES}`, RESOURCES / took, "resources/s");

@@ -25,7 +25,7 @@ async def main(folder: str) -> None:
         stack = await engine.stack("bench/dev", program)
         for verb in ("create", "noop"):
             began = time.perf_counter()
-            result = await stack.up(parallel=UNBOUNDED)
+            result = await stack.up(parallel=UNBOUNDED, no_events=True)
             took = time.perf_counter() - began
             print(f"native.python.{verb}: {dict(result.changes)} in {took:.2f} s", file=sys.stderr)
             asked.print(f"native.python.{verb}.{RESOURCES}", RESOURCES / took, "resources/s")

@@ -89,10 +89,11 @@ pub(crate) async fn run(
     }
 }
 
-/// Returns options without a limit on parallel steps.
+/// Returns options without a limit on parallel steps, for operations whose events nobody reads.
 pub(crate) fn unbounded() -> OperationOptions {
     OperationOptions {
         parallel: UNBOUNDED,
+        no_events: true,
         ..OperationOptions::default()
     }
 }

@@ -22,6 +22,8 @@ export interface OperationOptions {
     useLegacyDiff?: boolean;
     /** Show secret values in events. */
     showSecrets?: boolean;
+    /** Nobody will ask for what has happened before: events are made only while somebody listens. */
+    noEvents?: boolean;
     /** A note for the history. */
     message?: string;
     /** Keep the session after the result, until `release()`: providers stay, unanswered calls stay unanswered. */

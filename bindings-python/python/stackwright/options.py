@@ -44,6 +44,8 @@ class OperationOptions(TypedDict, total=False):
     experimental: bool
     show_secrets: bool
     """Show secret values in events."""
+    no_events: bool
+    """Nobody will ask for what has happened before: events are made only while somebody listens."""
     hold_session: bool
     """Keep the monitor and the providers after the result, until :meth:`~stackwright.Operation.release`, and leave
     registrations unanswered that failed or came too late."""

@@ -136,7 +136,7 @@ impl Stack {
     ) -> Operation {
         let runtime = &self.context.engine.runtime;
         let events = EventSink::new(Arc::clone(&runtime.clock));
-        let first = Arc::new(Mutex::new(Some(events.subscribe())));
+        let first = Arc::new(Mutex::new((!options.no_events).then(|| events.subscribe())));
         let control = Control::default();
         let (sender, result) = watch::channel(None);
         let session = Session::default();

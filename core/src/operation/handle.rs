@@ -24,7 +24,8 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Returns the events: all of them for the first caller, those that are still to come for others.
+    /// Returns the events: all of them for the first caller, those that are still to come for others, and for everybody
+    /// when the options say that nobody listens from the beginning ([`crate::operation::OperationOptions::no_events`]).
     #[must_use]
     pub fn events(&self) -> EventStream {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();

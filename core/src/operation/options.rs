@@ -71,6 +71,8 @@ pub struct OperationOptions {
     /// Keep the session after the result: unanswered registrations stay unanswered and providers alive until
     /// [`crate::operation::Operation::release`], or until the last handle of the operation is dropped.
     pub hold_session: bool,
+    /// Nobody will ask for what has happened before: events are made only while somebody listens.
+    pub no_events: bool,
     /// A note for the history.
     pub message: String,
 }
