@@ -18,6 +18,9 @@ impl Generator {
     /// Failures have been reported when this returns; the control tells whether there were any.
     pub async fn delete_leftovers(&self) {
         let condemned = self.condemned();
+        if condemned.is_empty() {
+            return;
+        }
         let mut positions = Vec::with_capacity(condemned.len());
         let mut steps = Vec::with_capacity(condemned.len());
         let gone: FxHashSet<&Urn> = condemned

@@ -174,6 +174,7 @@ impl Frame {
     async fn perform(&self, work: &mut Work, began: Duration) -> Result<()> {
         if self.options.dry_run {
             let loaded = self.stack.storage.load(&*self.stack.engine.secrets).await?;
+            loaded.check()?;
             return self.perform_loaded(work, loaded.snapshot, None, began).await;
         }
         let lock = self.stack.storage.lock().await?;
@@ -185,6 +186,7 @@ impl Frame {
     async fn perform_locked(&self, work: &mut Work, began: Duration) -> Result<()> {
         let storage = &self.stack.storage;
         let loaded = storage.load(&*self.stack.engine.secrets).await?;
+        loaded.check()?;
         for warning in loaded.warnings.clone() {
             self.events.diagnostic(warning);
         }
@@ -244,8 +246,7 @@ impl Frame {
             work.snapshot = Arc::new(ledger.base().clone());
             return Ok(());
         }
-        let snapshot = ledger.compose()?;
-        crate::state::integrity::verify(&snapshot)?;
+        let snapshot = ledger.compose_valid()?;
         session.commit(&snapshot).await?;
         work.snapshot = Arc::new(snapshot);
         Ok(())
@@ -259,12 +260,6 @@ impl Frame {
         began: Duration,
     ) -> Result<()> {
         let engine = &self.stack.engine;
-        crate::state::integrity::verify(&snapshot).map_err(|error| {
-            Error::new(
-                ErrorKind::State,
-                format!("snapshot integrity failure; refusing to use it: {error}"),
-            )
-        })?;
         work.snapshot = Arc::new(snapshot.clone());
         let run = Arc::new(self.run_info(&snapshot).await?);
         let records: Vec<StateRef> = Ledger::new(snapshot.clone()).records().cloned().collect();

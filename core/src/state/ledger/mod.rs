@@ -235,20 +235,41 @@ impl Ledger {
     /// # Errors
     /// [`ErrorKind::State`] when two resources claim one former URN, or dependencies form a cycle.
     pub fn compose(&self) -> Result<Snapshot> {
+        self.compose_ordered().map(|(snapshot, _)| snapshot)
+    }
+
+    /// Composes the current snapshot and checks that it is valid (see [`integrity::verify`]).
+    ///
+    /// # Errors
+    /// As [`Self::compose`], and [`ErrorKind::State`] when it is not valid.
+    pub fn compose_valid(&self) -> Result<Snapshot> {
+        let (snapshot, was_sorted) = self.compose_ordered()?;
+        if was_sorted {
+            integrity::verify(&snapshot)?;
+        } else {
+            // Its records were looked at to find out whether they had to be sorted.
+            integrity::verify_snippets(&snapshot)?;
+        }
+        Ok(snapshot)
+    }
+
+    /// Composes the current snapshot; tells whether its records had to be sorted, after which nobody has checked them.
+    fn compose_ordered(&self) -> Result<(Snapshot, bool)> {
         let mut snapshot = Snapshot {
             resources: self.resources(),
             pending_operations: self.pending_operations(),
             ..self.base_without_records()
         };
         normalise(&mut snapshot)?;
-        if integrity::verify_resources(&snapshot.resources).is_err() {
+        let sort = integrity::verify_resources(&snapshot.resources).is_err();
+        if sort {
             let order = graph::stable_order(&snapshot.resources)?;
             snapshot.resources = order
                 .into_iter()
                 .map(|index| Arc::clone(&snapshot.resources[index]))
                 .collect();
         }
-        Ok(snapshot)
+        Ok((snapshot, sort))
     }
 
     fn base_without_records(&self) -> Snapshot {

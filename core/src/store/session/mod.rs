@@ -39,6 +39,25 @@ pub struct LoadedStack {
     leftover: Leftover,
 }
 
+impl LoadedStack {
+    /// Refuses a state that breaks the rules. A checkpoint that does is not even loaded; what a journal adds to it has
+    /// not been looked at before.
+    ///
+    /// # Errors
+    /// [`ErrorKind::State`] that names the first offending resource.
+    pub fn check(&self) -> Result<()> {
+        if self.leftover != Leftover::Fold {
+            return Ok(());
+        }
+        integrity::verify(&self.snapshot).map_err(|error| {
+            Error::new(
+                ErrorKind::State,
+                format!("snapshot integrity failure; refusing to use it: {error}"),
+            )
+        })
+    }
+}
+
 /// What has to be done with a journal that was left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leftover {
@@ -114,7 +133,6 @@ impl StackStorage {
         };
         let snapshot = match recovered {
             Some(snapshot) => snapshot,
-            // Whoever uses the state checks it, and says more about it than can be said here.
             None => read_checkpoint(&stored.checkpoint, SecretsAccess::Open(secrets), true)
                 .await?
                 .snapshot
