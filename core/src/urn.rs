@@ -21,7 +21,7 @@ impl Urn {
     pub fn parse(text: &str) -> Result<Self> {
         let valid = text
             .strip_prefix(PREFIX)
-            .is_some_and(|rest| rest.matches("::").count() >= 3);
+            .is_some_and(|rest| rest.matches("::").nth(2).is_some());
         if valid {
             Ok(Self(text.into()))
         } else {
@@ -123,6 +123,12 @@ impl fmt::Debug for Urn {
 
 impl AsRef<str> for Urn {
     fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for Urn {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

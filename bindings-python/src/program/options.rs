@@ -23,7 +23,7 @@ pub(super) fn property_dependencies(
     let mut by_property = PropertyDependencies::new();
     for (property, texts) in dependencies.into_iter().flat_map(|dictionary| dictionary.iter()) {
         let property: String = property.extract()?;
-        by_property.insert(property.into(), urns(py, texts.extract()?)?);
+        by_property.insert(property, urns(py, texts.extract()?)?);
     }
     Ok(by_property)
 }

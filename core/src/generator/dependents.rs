@@ -138,7 +138,7 @@ impl Generator {
 fn with_unknowns(state: &ResourceState, replaced: &FxHashSet<Urn>) -> Option<PropertyMap> {
     let mut inputs = state.inputs.clone();
     let mut found = false;
-    for (key, dependencies) in &state.property_dependencies {
+    for (key, dependencies) in state.property_dependencies.iter() {
         if dependencies
             .iter()
             .any(|dependency| replaced.contains(dependency))

@@ -539,7 +539,7 @@ fn dependencies_of(goal: &Goal) -> Vec<Urn> {
         .parent
         .iter()
         .chain(&goal.dependencies)
-        .chain(goal.property_dependencies.values().flatten())
+        .chain(goal.property_dependencies.lists().flatten())
         .chain(&goal.deleted_with)
         .chain(&goal.replace_with);
     let mut seen = FxHashSet::default();

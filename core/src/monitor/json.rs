@@ -311,7 +311,7 @@ mod tests {
         );
         assert_eq!(it.custom_timeouts.create, Some(3.0));
         assert_eq!(it.replacement_trigger, Some(PropertyValue::Number(7.0)));
-        assert_eq!(it.property_dependencies.unwrap()["p"].len(), 1);
+        assert_eq!(it.property_dependencies.unwrap().get("p").unwrap().len(), 1);
     }
 
     #[test]

@@ -296,17 +296,12 @@ fn goal_of(registration: &mut Registration) -> Goal {
     let dependencies = std::mem::take(&mut registration.dependencies);
     let property_dependencies = match registration.property_dependencies.take() {
         // One list for each input, also for those that nobody mentioned.
-        Some(mut known) => {
-            for key in inputs.keys() {
-                known.entry(key.clone()).or_default();
-            }
-            known.retain(|key, _| inputs.contains_key(key));
-            known
-        }
-        None => inputs
+        Some(known) if known.iter().map(|(key, _)| key).eq(inputs.keys()) => known,
+        Some(known) => inputs
             .keys()
-            .map(|key| (key.clone(), dependencies.clone()))
+            .map(|key| (key.clone(), known.get(key).unwrap_or_default().to_vec()))
             .collect(),
+        None => PropertyDependencies::sharing(inputs.keys().cloned(), dependencies.clone()),
     };
     Goal {
         resource_type: registration.resource_type.clone(),

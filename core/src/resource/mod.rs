@@ -3,11 +3,13 @@
 mod alias;
 mod goal;
 mod options;
+mod property_dependencies;
 mod provider_reference;
 mod state;
 
 pub use alias::Alias;
 pub use goal::Goal;
-pub use options::{CustomTimeouts, HookBindings, PropertyDependencies, SourcePosition};
+pub use options::{CustomTimeouts, HookBindings, SourcePosition};
+pub use property_dependencies::PropertyDependencies;
 pub use provider_reference::{ProviderReference, UNKNOWN_ID};
 pub use state::{PendingOperation, PendingOperationKind, ResourceState};

@@ -141,7 +141,7 @@ impl ResourceState {
     pub fn for_each_dependency<'a>(&'a self, mut visit: impl FnMut(&'a Urn)) {
         self.parent.iter().for_each(&mut visit);
         self.dependencies.iter().for_each(&mut visit);
-        self.property_dependencies.values().flatten().for_each(&mut visit);
+        self.property_dependencies.lists().flatten().for_each(&mut visit);
         self.deleted_with.iter().for_each(&mut visit);
         self.replace_with.iter().for_each(&mut visit);
     }

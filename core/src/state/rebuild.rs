@@ -78,9 +78,9 @@ fn cut(state: &ResourceState, parent: Option<Urn>, earlier: &FxHashSet<&Urn>) ->
     let mut state = state.clone();
     state.parent = parent;
     state.dependencies.retain(|urn| earlier.contains(urn));
-    for dependencies in state.property_dependencies.values_mut() {
-        dependencies.retain(|urn| earlier.contains(urn));
-    }
+    state
+        .property_dependencies
+        .for_each_mut(|dependencies| dependencies.retain(|urn| earlier.contains(urn)));
     state.replace_with.retain(|urn| earlier.contains(urn));
     state.deleted_with = state.deleted_with.take().filter(|urn| earlier.contains(urn));
     state

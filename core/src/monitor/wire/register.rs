@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeMap, future::Future};
 
-use smol_str::SmolStr;
 use stackwright_proto::pulumirpc::{
     RegisterResourceOutputsRequest, RegisterResourceRequest, RegisterResourceResponse, Result as WireResult,
     register_resource_request::{CustomTimeouts as WireTimeouts, ResourceHooksBinding},
@@ -158,13 +157,13 @@ fn property_dependencies(
                 WireStatus::invalid(format!("invalid dependency on property {key} URN: {error}"))
             })
         });
-        known.insert(SmolStr::from(key), urns.collect::<Result<Vec<_>>>()?);
+        known.insert(key.as_str(), urns.collect::<Result<Vec<_>>>()?);
     }
     let mut embedded = false;
     for (key, value) in inputs.iter() {
         value.any(&mut |value| {
             if let PropertyValue::Output(output) = value {
-                let entry = known.entry(key.clone()).or_default();
+                let entry = known.list_mut(key.clone());
                 for dependency in &output.dependencies {
                     embedded = true;
                     if !entry.contains(dependency) {

@@ -5,6 +5,7 @@
 //! (times come back in UTC, and objects that the engine does not interpret have their keys sorted).
 
 mod feature;
+mod interner;
 mod read;
 mod record;
 mod write;
@@ -14,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 pub use feature::features;
 pub use read::{Checkpoint, SecretsAccess, read_checkpoint, read_deployment};
 pub(in crate::state) use read::{check_record, decrypt, parse};
+use record::RecordsJson;
 pub use record::{RecordJson, StateJson};
 pub(in crate::state) use write::encrypt;
 pub use write::{Layout, SecretsShown, write_checkpoint, write_deployment};

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use super::{StateJson, feature, magic, record::Time, write::SecretsJson};
+use super::{RecordsJson, StateJson, feature, magic, record::Time, write::SecretsJson};
 use crate::{
     error::{Error, ErrorKind, Result},
     property::json::SealedSecrets,
@@ -42,6 +42,17 @@ pub struct Checkpoint {
 /// [`ErrorKind::State`] when the text is malformed, of an unknown version or breaks the rules;
 /// [`ErrorKind::Secrets`] when a secret cannot be decrypted.
 pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: bool) -> Result<Checkpoint> {
+    if let Some(whole) = WholeCheckpoint::read(bytes) {
+        let content = whole.checkpoint;
+        let snapshot = match content.latest {
+            Some(latest) => Some(complete(latest, secrets, verify).await?),
+            None => None,
+        };
+        return Ok(Checkpoint {
+            stack: content.stack,
+            snapshot,
+        });
+    }
     let failed = |error: Error| Error::new(error.kind(), format!("failed to load checkpoint: {error}"));
     let envelope: Envelope<'_> = parse(bytes)?;
     let content = match envelope.version {
@@ -133,12 +144,42 @@ struct CheckpointJson<'a> {
     latest: Option<&'a RawValue>,
 }
 
+/// A checkpoint as the versions of today have it, read in one go.
+#[derive(Deserialize)]
+struct WholeCheckpoint {
+    version: u64,
+    #[serde(default)]
+    features: Option<Vec<String>>,
+    checkpoint: WholeContent,
+}
+
+#[derive(Deserialize)]
+struct WholeContent {
+    #[serde(default)]
+    stack: String,
+    latest: Option<DeploymentJson>,
+}
+
+impl WholeCheckpoint {
+    /// Returns `None` for whatever else it may be: looked at step by step, it can be said what is wrong with it.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let whole: Self = parse(bytes).ok()?;
+        let known = match whole.version {
+            1..NEWEST => true,
+            NEWEST => feature::check(whole.features.as_deref().unwrap_or_default()).is_ok(),
+            _ => false,
+        };
+        known.then_some(whole)
+    }
+}
+
 #[derive(Deserialize)]
 struct DeploymentJson {
     #[serde(default)]
     manifest: ManifestJson,
     secrets_providers: Option<SecretsJson>,
-    resources: Option<Vec<StateJson>>,
+    #[serde(default)]
+    resources: RecordsJson,
     pending_operations: Option<Vec<PendingJson>>,
     metadata: Option<serde_json::Map<String, Value>>,
     #[serde(flatten)]
@@ -163,7 +204,11 @@ struct PendingJson {
 }
 
 async fn read_snapshot(text: &[u8], access: SecretsAccess<'_>, verify: bool) -> Result<Snapshot> {
-    let deployment: DeploymentJson = parse(text)?;
+    complete(parse(text)?, access, verify).await
+}
+
+/// Makes a snapshot of a document: opens its secrets and checks it.
+async fn complete(deployment: DeploymentJson, access: SecretsAccess<'_>, verify: bool) -> Result<Snapshot> {
     let refuse = |error: Error| {
         let message = format!("snapshot integrity failure; refusing to use it: {error}");
         error
@@ -178,12 +223,7 @@ async fn read_snapshot(text: &[u8], access: SecretsAccess<'_>, verify: bool) -> 
             "magic cookie mismatch; possible tampering/corruption detected",
         )));
     }
-    let mut records: Vec<ResourceState> = deployment
-        .resources
-        .unwrap_or_default()
-        .into_iter()
-        .map(|record| record.0)
-        .collect();
+    let mut records = deployment.resources.0;
     let pending = deployment.pending_operations.unwrap_or_default();
     let (kinds, pending): (Vec<_>, Vec<_>) = pending
         .into_iter()

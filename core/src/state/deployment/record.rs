@@ -1,10 +1,15 @@
 //! One record as JSON: fields in the format's order, empty ones left out.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{MapAccess, SeqAccess, Visitor},
+    ser::SerializeMap,
+};
 use smol_str::SmolStr;
 
+use super::interner::Interner;
 use crate::{
     property::json::{MapJson, SecretForm, StateMap, StateValue, ValueJson},
     resource::{CustomTimeouts, HookBindings, PropertyDependencies, ResourceState},
@@ -88,7 +93,7 @@ impl Serialize for Time {
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        let text = <Cow<'de, str>>::deserialize(deserializer)?;
         text.parse().map(Self).map_err(serde::de::Error::custom)
     }
 }
@@ -121,7 +126,9 @@ impl Serialize for RecordJson<'_> {
         fields.list("dependencies", &state.dependencies)?;
         fields.list("initErrors", &state.init_errors)?;
         fields.text("provider", &state.provider)?;
-        fields.map("propertyDependencies", &state.property_dependencies)?;
+        if !state.property_dependencies.is_empty() {
+            fields.put("propertyDependencies", &state.property_dependencies)?;
+        }
         fields.flag("pendingReplacement", state.pending_replacement)?;
         fields.list("additionalSecretOutputs", &state.additional_secret_outputs)?;
         fields.list("aliases", &state.aliases)?;
@@ -165,12 +172,40 @@ pub struct StateJson(pub ResourceState);
 impl<'de> Deserialize<'de> for StateJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fields = RecordFields::deserialize(deserializer)?;
-        let urn = if fields.urn.is_empty() {
-            return Err(serde::de::Error::custom("resource missing required 'urn' field"));
-        } else {
-            Urn::parse(&fields.urn).map_err(serde::de::Error::custom)?
-        };
-        Ok(Self(fields.into_state(urn)))
+        fields.into_state(&mut Interner::default()).map(Self)
+    }
+}
+
+/// Records read from a JSON list; those that name the same resource, type or provider share the text.
+#[derive(Debug, Default)]
+pub(super) struct RecordsJson(pub(super) Vec<ResourceState>);
+
+impl<'de> Deserialize<'de> for RecordsJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = RecordsJson;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a list of resources")
+            }
+
+            fn visit_unit<E>(self) -> Result<RecordsJson, E> {
+                Ok(RecordsJson::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<RecordsJson, A::Error> {
+                let mut interner = Interner::default();
+                let mut records = Vec::new();
+                while let Some(fields) = access.next_element::<RecordFields<'_>>()? {
+                    records.push(fields.into_state(&mut interner)?);
+                }
+                Ok(RecordsJson(records))
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
     }
 }
 
@@ -182,9 +217,53 @@ fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
 
 /// A URN that may be missing, null or empty.
 fn maybe_urn<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Urn>, D::Error> {
-    match <Option<std::borrow::Cow<'de, str>>>::deserialize(deserializer)? {
+    match <Option<Cow<'de, str>>>::deserialize(deserializer)? {
         Some(text) if !text.is_empty() => Urn::parse(&text).map(Some).map_err(serde::de::Error::custom),
         _ => Ok(None),
+    }
+}
+
+/// Texts that are borrowed from the document where they can be.
+#[derive(Default)]
+struct Texts<'a>(Vec<Cow<'a, str>>);
+
+/// A text that is borrowed from the document where it can be; `Cow` alone would always copy it inside a list.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let texts = Vec::<Text<'a>>::deserialize(deserializer)?;
+        Ok(Self(texts.into_iter().map(|text| text.0).collect()))
+    }
+}
+
+/// Lists of texts by name, in the order of the document.
+#[derive(Default)]
+struct TextsByName<'a>(Vec<(SmolStr, Texts<'a>)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for TextsByName<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader<'a>(PhantomData<&'a ()>);
+
+        impl<'de: 'a, 'a> Visitor<'de> for Reader<'a> {
+            type Value = TextsByName<'a>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("lists of texts by name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<TextsByName<'a>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((name, texts)) = access.next_entry::<SmolStr, Option<Texts<'a>>>()? {
+                    entries.push((name, texts.unwrap_or_default()));
+                }
+                Ok(TextsByName(entries))
+            }
+        }
+
+        deserializer.deserialize_map(Reader(PhantomData))
     }
 }
 
@@ -192,35 +271,35 @@ fn maybe_urn<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Urn>, 
 #[serde(rename_all = "camelCase")]
 struct RecordFields<'a> {
     #[serde(borrow, default)]
-    urn: std::borrow::Cow<'a, str>,
+    urn: Cow<'a, str>,
     #[serde(default)]
     custom: bool,
     #[serde(default)]
     delete: bool,
     #[serde(default)]
     id: ResourceId,
-    #[serde(rename = "type", default)]
-    resource_type: TypeToken,
+    #[serde(borrow, rename = "type", default)]
+    resource_type: Cow<'a, str>,
     #[serde(default, deserialize_with = "or_default")]
     inputs: StateMap,
     #[serde(default, deserialize_with = "or_default")]
     outputs: StateMap,
-    #[serde(default, deserialize_with = "maybe_urn")]
-    parent: Option<Urn>,
+    #[serde(borrow, default)]
+    parent: Option<Text<'a>>,
     #[serde(default)]
     protect: bool,
     #[serde(default)]
     taint: bool,
     #[serde(default)]
     external: bool,
-    #[serde(default, deserialize_with = "or_default")]
-    dependencies: Vec<Urn>,
+    #[serde(borrow, default)]
+    dependencies: Option<Texts<'a>>,
     #[serde(default, deserialize_with = "or_default")]
     init_errors: Vec<String>,
-    #[serde(default)]
-    provider: SmolStr,
-    #[serde(default, deserialize_with = "or_default")]
-    property_dependencies: BTreeMap<SmolStr, Option<Vec<Urn>>>,
+    #[serde(borrow, default)]
+    provider: Cow<'a, str>,
+    #[serde(borrow, default)]
+    property_dependencies: Option<TextsByName<'a>>,
     #[serde(default)]
     pending_replacement: bool,
     #[serde(default, deserialize_with = "or_default")]
@@ -262,27 +341,44 @@ struct RecordFields<'a> {
 }
 
 impl RecordFields<'_> {
-    fn into_state(self, urn: Urn) -> ResourceState {
-        let property_dependencies = self.property_dependencies.into_iter();
-        let property_dependencies: PropertyDependencies = property_dependencies
-            .map(|(name, urns)| (name, urns.unwrap_or_default()))
-            .collect();
-        ResourceState {
+    fn into_state<E: serde::de::Error>(self, interner: &mut Interner) -> Result<ResourceState, E> {
+        if self.urn.is_empty() {
+            return Err(E::custom("resource missing required 'urn' field"));
+        }
+        let urn = interner.urn(&self.urn)?;
+        let parent = match self.parent {
+            Some(Text(text)) if !text.is_empty() => Some(interner.urn(&text)?),
+            _ => None,
+        };
+        let texts = self.dependencies.unwrap_or_default();
+        let dependencies = interner.urns(&texts.0)?;
+        let mut property_dependencies = Vec::new();
+        let mut last: Option<(Texts<'_>, Arc<Vec<Urn>>)> = None;
+        for (name, urns) in self.property_dependencies.unwrap_or_default().0 {
+            let list = match &last {
+                Some((texts, list)) if texts.0 == urns.0 => Arc::clone(list),
+                _ if urns.0 == texts.0 => Arc::new(dependencies.clone()),
+                _ => Arc::new(interner.urns(&urns.0)?),
+            };
+            property_dependencies.push((name, Arc::clone(&list)));
+            last = Some((urns, list));
+        }
+        Ok(ResourceState {
             urn,
             custom: self.custom,
             delete: self.delete,
             id: self.id,
-            resource_type: self.resource_type,
+            resource_type: TypeToken::new(interner.text(&self.resource_type)),
             inputs: self.inputs.0,
             outputs: self.outputs.0,
-            parent: self.parent,
+            parent,
             protect: self.protect,
             taint: self.taint,
             external: self.external,
-            dependencies: self.dependencies,
+            dependencies,
             init_errors: self.init_errors,
-            provider: self.provider,
-            property_dependencies,
+            provider: interner.text(&self.provider),
+            property_dependencies: PropertyDependencies::from_shared(property_dependencies),
             pending_replacement: self.pending_replacement,
             additional_secret_outputs: self.additional_secret_outputs,
             aliases: self.aliases,
@@ -308,6 +404,6 @@ impl RecordFields<'_> {
             resource_hooks: self.resource_hooks,
             extension_ref: self.extension_ref,
             snippet_id: self.snippet_id,
-        }
+        })
     }
 }

@@ -298,7 +298,7 @@ impl DescendantRun {
 fn for_each_reference<'a>(record: &'a ResourceState, add: &mut impl FnMut(&'a Urn, EdgeKind)) {
     record.parent.iter().for_each(|urn| add(urn, EdgeKind::Parent));
     let dependencies = record.dependencies.iter();
-    let dependencies = dependencies.chain(record.property_dependencies.values().flatten());
+    let dependencies = dependencies.chain(record.property_dependencies.lists().flatten());
     let dependencies = dependencies
         .chain(&record.deleted_with)
         .chain(&record.replace_with);

@@ -109,8 +109,7 @@ impl Play {
                 2 => {
                     state
                         .property_dependencies
-                        .entry("size".into())
-                        .or_default()
+                        .list_mut("size".into())
                         .push(candidate);
                 }
                 3 => state.deleted_with = Some(candidate),

@@ -140,13 +140,14 @@ impl Renames {
             self.fix(urn);
         }
         let lists = [&mut renamed.dependencies, &mut renamed.replace_with];
-        for urn in lists
-            .into_iter()
-            .chain(renamed.property_dependencies.values_mut())
-            .flatten()
-        {
+        for urn in lists.into_iter().flatten() {
             self.fix(urn);
         }
+        renamed.property_dependencies.for_each_mut(|urns| {
+            for urn in urns {
+                self.fix(urn);
+            }
+        });
         Some(renamed)
     }
 

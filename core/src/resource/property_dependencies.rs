@@ -1,0 +1,231 @@
+//! What each input of a resource depends on: compact lists that goals, steps and records share.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::MapAccess, ser::SerializeMap as _};
+use smol_str::SmolStr;
+
+use crate::urn::Urn;
+
+/// The dependencies of each input property, in the order of the properties' names; a list may be empty.
+///
+/// Cloning shares everything, and properties that depend on the same resources can share one list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PropertyDependencies(Option<Arc<Vec<Entry>>>);
+
+type Entry = (SmolStr, Arc<Vec<Urn>>);
+
+impl PropertyDependencies {
+    /// Creates an empty map; allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(None)
+    }
+
+    /// Gives each property the same list.
+    pub fn sharing(properties: impl IntoIterator<Item = SmolStr>, urns: Vec<Urn>) -> Self {
+        let urns = Arc::new(urns);
+        Self::from_entries(
+            properties
+                .into_iter()
+                .map(|property| (property, Arc::clone(&urns)))
+                .collect(),
+        )
+    }
+
+    /// Keeps lists that somebody has shared already.
+    pub(crate) fn from_shared(entries: Vec<(SmolStr, Arc<Vec<Urn>>)>) -> Self {
+        Self::from_entries(entries)
+    }
+
+    /// Keeps entries in the order of their names; the last of several with one name wins.
+    fn from_entries(mut entries: Vec<Entry>) -> Self {
+        if !entries.is_sorted_by(|left, right| left.0 < right.0) {
+            entries.reverse();
+            entries.sort_by(|left, right| left.0.cmp(&right.0));
+            entries.dedup_by(|earlier, kept| earlier.0 == kept.0);
+        }
+        Self((!entries.is_empty()).then(|| Arc::new(entries)))
+    }
+
+    fn entries(&self) -> &[Entry] {
+        self.0.as_ref().map_or(&[], |entries| entries.as_slice())
+    }
+
+    fn position(&self, property: &str) -> Result<usize, usize> {
+        self.entries()
+            .binary_search_by(|(name, _)| name.as_str().cmp(property))
+    }
+
+    fn entries_mut(&mut self) -> &mut Vec<Entry> {
+        Arc::make_mut(self.0.get_or_insert_default())
+    }
+
+    /// Tells whether no property is named.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries().is_empty()
+    }
+
+    /// Returns what a property depends on; `None` when it is not named.
+    #[must_use]
+    pub fn get(&self, property: &str) -> Option<&[Urn]> {
+        let position = self.position(property).ok()?;
+        Some(&self.entries()[position].1)
+    }
+
+    /// Sets what a property depends on.
+    pub fn insert(&mut self, property: impl Into<SmolStr>, urns: Vec<Urn>) {
+        *self.list_mut(property.into()) = urns;
+    }
+
+    /// Returns the list of a property for changing; one that was not named depends on nothing until then. What is
+    /// shared is copied first.
+    pub fn list_mut(&mut self, property: SmolStr) -> &mut Vec<Urn> {
+        let position = self.position(&property);
+        let entries = self.entries_mut();
+        let position = match position {
+            Ok(position) => position,
+            Err(position) => {
+                entries.insert(position, (property, Arc::default()));
+                position
+            }
+        };
+        Arc::make_mut(&mut entries[position].1)
+    }
+
+    /// Returns properties and their lists in the order of the names.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&SmolStr, &[Urn])> {
+        self.entries().iter().map(|(name, urns)| (name, urns.as_slice()))
+    }
+
+    /// Returns every list once for each run of properties that share it: enough for whoever looks at all URNs.
+    pub fn lists(&self) -> impl Iterator<Item = &[Urn]> {
+        let entries = self.entries();
+        let starts_run =
+            move |index: usize| index == 0 || !Arc::ptr_eq(&entries[index - 1].1, &entries[index].1);
+        entries
+            .iter()
+            .enumerate()
+            .filter(move |(index, _)| starts_run(*index))
+            .map(|(_, (_, urns))| urns.as_slice())
+    }
+
+    /// Changes the lists one by one, copying what is shared.
+    pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut Vec<Urn>)) {
+        if self.is_empty() {
+            return;
+        }
+        for (_, urns) in self.entries_mut() {
+            change(Arc::make_mut(urns));
+        }
+    }
+}
+
+impl FromIterator<(SmolStr, Vec<Urn>)> for PropertyDependencies {
+    /// Equal lists that follow each other are kept once.
+    fn from_iter<I: IntoIterator<Item = (SmolStr, Vec<Urn>)>>(entries: I) -> Self {
+        let mut last: Option<Arc<Vec<Urn>>> = None;
+        let shared = |(name, urns): (SmolStr, Vec<Urn>)| {
+            let urns = match &last {
+                Some(last) if **last == urns => Arc::clone(last),
+                _ => Arc::new(urns),
+            };
+            last = Some(Arc::clone(&urns));
+            (name, urns)
+        };
+        Self::from_entries(entries.into_iter().map(shared).collect())
+    }
+}
+
+impl<const N: usize> From<[(SmolStr, Vec<Urn>); N]> for PropertyDependencies {
+    fn from(entries: [(SmolStr, Vec<Urn>); N]) -> Self {
+        entries.into_iter().collect()
+    }
+}
+
+impl Serialize for PropertyDependencies {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(Some(self.entries().len()))?;
+        for (name, urns) in self.iter() {
+            fields.serialize_entry(name.as_str(), urns)?;
+        }
+        fields.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for PropertyDependencies {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = PropertyDependencies;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("lists of URNs by property")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = access.next_entry::<SmolStr, Vec<Urn>>()? {
+                    entries.push(entry);
+                }
+                Ok(entries.into_iter().collect())
+            }
+        }
+
+        deserializer.deserialize_map(Visitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn urns(names: &[&str]) -> Vec<Urn> {
+        let urn = |name: &&str| Urn::new("dev", "shop", "", "pkg:index:Type", name);
+        names.iter().map(urn).collect()
+    }
+
+    #[test]
+    fn names_stand_in_order_and_the_last_of_several_wins() {
+        let entries = [("b", urns(&["x"])), ("a", urns(&["y"])), ("b", urns(&["z"]))];
+        let map: PropertyDependencies = entries
+            .into_iter()
+            .map(|(name, urns)| (name.into(), urns))
+            .collect();
+        let names: Vec<_> = map.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(map.get("b"), Some(&urns(&["z"])[..]));
+        assert_eq!(map.get("c"), None);
+    }
+
+    #[test]
+    fn a_change_of_one_list_leaves_the_others_and_clones_as_they_were() {
+        let mut map = PropertyDependencies::sharing(["a".into(), "b".into()], urns(&["x"]));
+        assert_eq!(map.lists().count(), 1);
+        let before = map.clone();
+        map.list_mut("b".into()).extend(urns(&["y"]));
+        map.list_mut("c".into());
+        assert_eq!(map.get("a"), before.get("a"));
+        assert_eq!(map.get("b"), Some(&urns(&["x", "y"])[..]));
+        assert_eq!(map.get("c"), Some(&[][..]));
+        assert_eq!(before.get("b"), Some(&urns(&["x"])[..]));
+        assert_eq!(map.lists().count(), 3);
+    }
+
+    #[test]
+    fn an_empty_map_allocates_nothing_and_equals_one_of_no_entries() {
+        let none: PropertyDependencies = Vec::<(SmolStr, Vec<Urn>)>::new().into_iter().collect();
+        assert_eq!(none, PropertyDependencies::new());
+        assert!(none.0.is_none());
+    }
+
+    #[test]
+    fn the_json_form_is_a_map_of_lists() {
+        let map = PropertyDependencies::sharing(["a".into()], urns(&["x"]));
+        let text = serde_json::to_string(&map).unwrap();
+        assert_eq!(text, r#"{"a":["urn:pulumi:dev::shop::pkg:index:Type::x"]}"#);
+        assert_eq!(serde_json::from_str::<PropertyDependencies>(&text).unwrap(), map);
+    }
+}
