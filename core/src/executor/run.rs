@@ -17,13 +17,13 @@ impl Executor {
     ///
     /// # Errors
     /// The failure of the step that failed, after it has been reported and recorded.
-    pub async fn run_chain(&self, chain: Vec<Step>) -> Result<StepOutcome, StepFailure> {
+    pub async fn run_chain(&self, mut chain: Vec<Step>) -> Result<StepOutcome, StepFailure> {
         let mut outcome = StepOutcome::default();
-        for mut step in chain {
+        for step in &mut chain {
             if let (StepOp::Replace, Some(created)) = (step.op, &outcome.new) {
                 // The marker shows what was created, and that the old copy waits for its deletion.
                 step.new = Some(Arc::clone(&created.state));
-                mark_old(&mut step);
+                mark_old(step);
             }
             let marks_only = step.op == StepOp::Replace;
             let finished = self.run_step(step).await?;
@@ -36,10 +36,12 @@ impl Executor {
 
     /// Runs one step: announcement, beginning, the provider's call, end, report.
     ///
+    /// The step is borrowed, and its record is not held twice: very many may be on their way at the same time.
+    ///
     /// # Errors
     /// The step's failure, after it has been reported and recorded.
-    pub async fn run_step(&self, mut step: Step) -> Result<StepOutcome, StepFailure> {
-        let _slot = if self.works(&step) {
+    pub async fn run_step(&self, step: &mut Step) -> Result<StepOutcome, StepFailure> {
+        let slot = if self.works(step) {
             Some(self.slots.acquire().await)
         } else {
             None
@@ -47,10 +49,15 @@ impl Executor {
         if self.control.is_stopped() {
             return Err(StepFailure::cancelled());
         }
-        self.emit_pre(&step);
-        let operation = self.begin(&step).await?;
-        match self.applied(&mut step).await {
-            Ok(applied) => self.succeed(step, operation, applied).await,
+        self.emit_pre(step);
+        let operation = self.begin(step).await?;
+        match self.applied(step).await {
+            Ok(applied) => {
+                // The provider has done its work: another may begin while this end becomes durable. Where the step
+                // failed all the same, nothing may begin before that is known.
+                let _held = slot.filter(|_| applied.partial_failure.is_some());
+                self.succeed(step, operation, applied).await
+            }
             Err(failure) => {
                 // Nobody knows how a call ends that was given up: its beginning stays on record.
                 let given_up = self.control.is_terminated()
@@ -59,7 +66,7 @@ impl Executor {
                     self.record(operation, JournalRecord::Failure { op: step.op })
                         .await?;
                 }
-                self.report_failure(&step, &failure);
+                self.report_failure(step, &failure);
                 Err(failure)
             }
         }
@@ -107,17 +114,22 @@ impl Executor {
     }
 
     /// Makes an entry durable. A store that refuses ends the run: nothing may happen that is not recorded.
-    pub(crate) async fn record(
+    ///
+    /// The entry is on its way when this is called; the future only tells when it is durable.
+    pub(crate) fn record(
         &self,
         operation: OperationId,
         record: JournalRecord,
-    ) -> Result<(), StepFailure> {
-        let Some(journal) = &self.journal else {
-            return Ok(());
-        };
-        match journal.append(operation, record).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.fatal(error)),
+    ) -> impl Future<Output = Result<(), StepFailure>> + Send {
+        let appended = self
+            .journal
+            .as_ref()
+            .map(|journal| journal.append(operation, record));
+        async move {
+            match appended {
+                Some(appended) => appended.await.map_err(|error| self.fatal(error)),
+                None => Ok(()),
+            }
         }
     }
 
@@ -132,25 +144,31 @@ impl Executor {
 
     async fn succeed(
         &self,
-        mut step: Step,
+        step: &mut Step,
         operation: OperationId,
         applied: Applied,
     ) -> Result<StepOutcome, StepFailure> {
         let result_op = applied.result_op.unwrap_or(step.op);
-        let new = applied.new.map(|state| mark_secrets(&step, state));
-        let new = new.map(|state| self.identify(&step, state));
-        self.commit(&step, operation, result_op, new.as_ref()).await?;
+        let new = applied.new.map(|state| mark_secrets(step, state));
+        let new = new.map(|state| self.identify(step, state));
+        if let (Some(new), Some(asked)) = (&new, &mut step.new) {
+            // What was asked for has become what there is; nobody needs the former any more.
+            asked.clone_from(&new.state);
+        }
+        if let Some(end) = self.end(step, result_op, new.as_ref()) {
+            self.record(operation, end).await?;
+        }
         if let Some(new) = new.as_ref().filter(|_| step.op != StepOp::Replace) {
             self.publish(&new.state);
         }
         for warning in applied.warnings {
             self.diagnose(Diagnostic::new(Severity::Warning, warning).about(step.urn.clone()));
         }
-        mark_old(&mut step);
+        mark_old(step);
         let Some(message) = applied.partial_failure else {
-            self.count(&step, result_op, new.as_ref());
-            let kept = self.keep(&step, result_op, new.as_ref());
-            self.emit_outputs(&step, result_op, new.as_ref(), kept);
+            self.count(step, result_op, new.as_ref());
+            let kept = self.keep(step, result_op, new.as_ref());
+            self.emit_outputs(step, result_op, new.as_ref(), kept);
             return Ok(StepOutcome {
                 new,
                 result_op: Some(result_op),
@@ -160,13 +178,8 @@ impl Executor {
             status: OperationStatus::PartialFailure,
             ..StepFailure::new(message)
         };
-        self.report_failure(
-            &Step {
-                new: new.map(|new| new.state),
-                ..step
-            },
-            &failure,
-        );
+        step.new = new.map(|new| new.state);
+        self.report_failure(step, &failure);
         Err(failure)
     }
 
@@ -184,17 +197,11 @@ impl Executor {
         StateRef { id, state }
     }
 
-    /// Records the end of a step that brought something about.
-    async fn commit(
-        &self,
-        step: &Step,
-        operation: OperationId,
-        result_op: StepOp,
-        new: Option<&StateRef>,
-    ) -> Result<(), StepFailure> {
+    /// Returns what the journal is to hold of the end of a step that brought something about.
+    fn end(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) -> Option<JournalRecord> {
         let skipped = step.detail.skipped_create || matches!(step.op, StepOp::Replace);
         if self.journal.is_none() || skipped {
-            return Ok(());
+            return None;
         }
         let old = step.old.as_ref();
         let mut removed = Vec::new();
@@ -224,7 +231,7 @@ impl Executor {
             _ => removed.extend(old.map(|old| old.id)),
         }
         let elided = matches!((old, &recorded), (Some(old), Some(new)) if is_elided(step, old, &new.state));
-        let record = JournalRecord::Success {
+        Some(JournalRecord::Success {
             op: step.op,
             result_op,
             removed,
@@ -232,8 +239,7 @@ impl Executor {
             in_place: step.op == StepOp::Refresh,
             new: recorded,
             elided,
-        };
-        self.record(operation, record).await
+        })
     }
 
     fn count(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) {

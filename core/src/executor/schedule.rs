@@ -27,7 +27,9 @@ pub(crate) async fn run_in_order(executor: &Arc<Executor>, steps: Vec<Step>, pre
     let mut ready: Vec<usize> = (0..steps.len()).filter(|&index| waiting[index] == 0).collect();
     loop {
         for index in ready.drain(..) {
-            let Some(step) = steps[index].take() else { continue };
+            let Some(mut step) = steps[index].take() else {
+                continue;
+            };
             let runner = Arc::clone(executor);
             let report = Report {
                 index,
@@ -35,7 +37,7 @@ pub(crate) async fn run_in_order(executor: &Arc<Executor>, steps: Vec<Step>, pre
                 to: sender.clone(),
             };
             drop(executor.runtime().spawner.spawn(async move {
-                let succeeded = runner.run_step(step).await.is_ok();
+                let succeeded = runner.run_step(&mut step).await.is_ok();
                 report.end(succeeded);
             }));
             running += 1;

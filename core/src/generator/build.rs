@@ -12,7 +12,7 @@ pub(crate) fn new_state(goal: &Goal, urn: Urn, old: Option<&ResourceState>) -> R
         parent: goal.parent.clone(),
         protect: goal.protect.unwrap_or(false),
         dependencies: goal.dependencies.clone(),
-        provider: goal.provider.as_str().into(),
+        provider: goal.provider.clone(),
         property_dependencies: goal.property_dependencies.clone(),
         additional_secret_outputs: goal.additional_secret_outputs.clone(),
         aliases: old

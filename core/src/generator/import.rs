@@ -48,8 +48,8 @@ impl Generator {
             Ok(outcome) => {
                 if let Some(old) = old {
                     let marker = Step::new(StepOp::Replace, Some(old.clone()), Some(Arc::clone(&new)));
-                    if let Some(step) = marker {
-                        drop(self.executor.run_step(step).await);
+                    if let Some(mut step) = marker {
+                        drop(self.executor.run_step(&mut step).await);
                     }
                     self.note_replaced(old.clone());
                 }

@@ -30,6 +30,14 @@ pub(super) struct Registering {
     pub(super) seed: Vec<u8>,
 }
 
+/// What a registration comes to.
+enum Decision {
+    /// It is answered already.
+    Answer(RegisterOutcome),
+    /// These steps make this record of it.
+    Run(Arc<ResourceState>, Vec<Option<Step>>),
+}
+
 impl Generator {
     /// Claims the goal's URN and record. Never waits: the order of the calls is the order of arrival.
     ///
@@ -108,7 +116,15 @@ impl Generator {
             registering.old = Some(Box::pin(self.import(&registering)).await?);
             imported = true;
         }
-        self.decide(registering, recreating, imported).await
+        match self.decide(&registering, recreating, imported).await? {
+            Decision::Answer(outcome) => Ok(outcome),
+            Decision::Run(new, chain) => {
+                // Very many may be on their way: none holds its goal while its steps run.
+                let Registering { urn, old, goal, .. } = registering;
+                drop(goal);
+                self.run(urn, old, new, chain).await
+            }
+        }
     }
 
     /// Waits for the records that the resource's own must stand behind.
@@ -158,6 +174,9 @@ impl Generator {
         if goal.resource_type.is_provider() {
             return Ok(Some(self.registry.manager()));
         }
+        if let Some(provider) = self.registry.get_named(&goal.provider) {
+            return Ok(Some(provider));
+        }
         let reference = ProviderReference::parse(&goal.provider).map_err(|error| {
             self.bail(
                 Some(urn),
@@ -184,18 +203,18 @@ impl Generator {
         }
     }
 
-    /// Checks, compares and runs the steps.
-    pub(super) async fn decide(
+    /// Checks, compares and finds the steps.
+    async fn decide(
         &self,
-        registering: Registering,
+        registering: &Registering,
         recreating: Option<Vec<String>>,
         imported: bool,
-    ) -> Result<RegisterOutcome, Unanswered> {
-        let Registering { urn, old, goal, .. } = &registering;
+    ) -> Result<Decision, Unanswered> {
+        let Registering { urn, old, goal, .. } = registering;
         let mut new = Arc::new(new_state(goal, urn.clone(), old.as_ref().map(|old| &*old.state)));
         let target = self.is_replace_target(urn) || old.as_ref().is_some_and(|old| old.state.taint);
         let fresh = recreating.is_some() || target || old.as_ref().is_none_or(|old| old.state.external);
-        let goal_inputs = self.with_ignored_changes(&registering, old.as_ref().map(|old| &old.state.inputs));
+        let goal_inputs = self.with_ignored_changes(registering, old.as_ref().map(|old| &old.state.inputs));
         if let Some(provider) = &registering.provider {
             let olds = old
                 .as_ref()
@@ -206,7 +225,7 @@ impl Generator {
             } else {
                 goal_inputs.clone()
             };
-            let checked = self.check(&registering, provider, olds, news).await?;
+            let checked = self.check(registering, provider, olds, news).await?;
             Arc::make_mut(&mut new).inputs = checked;
         } else {
             Arc::make_mut(&mut new).inputs = goal_inputs;
@@ -229,10 +248,10 @@ impl Generator {
                 let difference = if target {
                     Difference::replacement("id")
                 } else {
-                    self.difference(&registering, old, &new).await?
+                    self.difference(registering, old, &new).await?
                 };
                 match difference.verdict {
-                    Verdict::Same if imported => return Ok(done(Arc::clone(&old.state))),
+                    Verdict::Same if imported => return Ok(Decision::Answer(done(Arc::clone(&old.state)))),
                     Verdict::Same => vec![step(StepOp::Same, Some(old), &new, provider)],
                     Verdict::Update => {
                         vec![step(StepOp::Update, Some(old), &new, provider).map(|step| Step {
@@ -241,23 +260,26 @@ impl Generator {
                         })]
                     }
                     Verdict::Replace => {
-                        let replacement = self.replace(&registering, old, new, difference, target);
-                        return Box::pin(replacement).await;
+                        let replacement = self.replace(registering, old, new, difference, target);
+                        return Box::pin(replacement).await.map(Decision::Answer);
                     }
                 }
             }
         };
-        self.run(&registering, new, chain).await
+        Ok(Decision::Run(new, chain))
     }
 
     /// Runs the decided steps and turns what came of them into the registration's answer.
     pub(super) async fn run(
         &self,
-        registering: &Registering,
+        urn: Urn,
+        old: Option<StateRef>,
         new: Arc<ResourceState>,
         chain: Vec<Option<Step>>,
     ) -> Result<RegisterOutcome, Unanswered> {
-        let chain: Vec<Step> = chain.into_iter().flatten().collect();
+        let mut steps = Vec::with_capacity(chain.len());
+        steps.extend(chain.into_iter().flatten());
+        let chain = steps;
         let replaced = chain
             .iter()
             .find(|step| step.op == StepOp::CreateReplacement && step.detail.pending_delete)
@@ -265,22 +287,28 @@ impl Generator {
         let op = chain.last().map_or(StepOp::Same, |step| step.op);
         let is_replacement = chain.iter().any(|step| step.op == StepOp::CreateReplacement);
         if is_replacement {
-            self.claims.mark_replaced(&registering.urn);
+            self.claims.mark_replaced(&urn);
         }
+        // The steps hold what they need of what was asked for; it only matters here where a failure is an answer.
+        let asked = self.executor.options().continue_on_error.then_some(new);
         match self.executor.run_chain(chain).await {
             Ok(outcome) => {
                 if let Some(old) = replaced {
                     self.note_replaced(old);
                 }
+                // Every chain of a registration ends in a record.
                 let Some(record) = outcome.new else {
-                    return Ok(done(new));
+                    return asked.map(done).ok_or(Unanswered::Ending);
                 };
                 if !record.state.custom {
-                    self.note_component(op, registering.old.clone(), record.clone());
+                    self.note_component(op, old, record.clone());
                 }
                 Ok(done(record.state))
             }
-            Err(failure) => self.after_failure(&failure, &new),
+            Err(failure) => match asked {
+                Some(asked) => self.after_failure(&failure, &asked),
+                None => Err(Unanswered::Ending),
+            },
         }
     }
 

@@ -64,7 +64,8 @@ impl Generator {
                 .await;
         }
         let chain = self.create_before_delete(old, &new, provider.clone(), &difference);
-        self.run(registering, new, chain).await
+        self.run(registering.urn.clone(), registering.old.clone(), new, chain)
+            .await
     }
 
     async fn delete_before_create(
@@ -136,6 +137,7 @@ impl Generator {
         let provider = registering.provider.clone();
         chain.push(step(StepOp::Replace, Some(old), &new, provider.clone()).map(described));
         chain.push(step(StepOp::CreateReplacement, Some(old), &new, provider).map(described));
-        self.run(registering, new, chain).await
+        self.run(registering.urn.clone(), registering.old.clone(), new, chain)
+            .await
     }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
 use tokio::sync::OnceCell;
 
 use crate::{
@@ -22,11 +23,25 @@ use crate::{
 /// The default providers of one run, each started once, independently of the others.
 pub(super) struct DefaultProviders {
     /// By key ([`ProviderSettings::key`]).
-    started: Mutex<FxHashMap<String, Arc<OnceCell<ProviderReference>>>>,
+    started: Mutex<FxHashMap<String, Arc<OnceCell<Serving>>>>,
     /// What the last run used of each package, where the program does not say.
     recorded: BTreeMap<String, ProviderSettings>,
     /// Packages whose default provider the configuration forbids.
     denied: Vec<String>,
+}
+
+/// The provider that serves a request; all that it serves share the text of its reference.
+#[derive(Clone)]
+pub(super) struct Serving {
+    pub(super) reference: ProviderReference,
+    pub(super) text: SmolStr,
+}
+
+impl From<ProviderReference> for Serving {
+    fn from(reference: ProviderReference) -> Self {
+        let text = smol_str::format_smolstr!("{reference}");
+        Self { reference, text }
+    }
 }
 
 /// Whole stack configurations go to the providers of dynamic resources, other packages see their own namespace.
@@ -129,9 +144,10 @@ impl Monitor {
         package: &str,
         choice: &PackageChoice,
         what: &str,
-    ) -> Result<ProviderReference, WireStatus> {
+    ) -> Result<Serving, WireStatus> {
         if !choice.provider.is_empty() {
             return ProviderReference::parse(&choice.provider)
+                .map(Serving::from)
                 .map_err(|error| WireStatus::unknown(error.message().to_owned()));
         }
         let mut settings = self.settings_of(package, choice)?;
@@ -151,20 +167,20 @@ impl Monitor {
                 .unwrap_or_else(PoisonError::into_inner);
             Arc::clone(started.entry(settings.key()).or_default())
         };
-        if let Some(reference) = cell.get() {
-            return Ok(reference.clone());
+        if let Some(serving) = cell.get() {
+            return Ok(serving.clone());
         }
         // One registration in very many starts the provider: the others must not have room for it.
         match cell
             .get_or_try_init(|| Box::pin(self.start_default(settings)))
             .await
         {
-            Ok(reference) => Ok(reference.clone()),
+            Ok(serving) => Ok(serving.clone()),
             Err(reason) => Err(self.unanswered(reason).await),
         }
     }
 
-    async fn start_default(&self, settings: ProviderSettings) -> Result<ProviderReference, Unanswered> {
+    async fn start_default(&self, settings: ProviderSettings) -> Result<Serving, Unanswered> {
         let inputs = settings.write(config_inputs(&settings.package, &self.0.run));
         let goal = Box::new(Goal {
             resource_type: TypeToken::provider_of(&settings.package),
@@ -179,10 +195,7 @@ impl Monitor {
         if !outcome.succeeded {
             return Err(Unanswered::Ending);
         }
-        Ok(ProviderReference::new(
-            outcome.state.urn.clone(),
-            outcome.state.id.clone(),
-        ))
+        Ok(ProviderReference::new(outcome.state.urn.clone(), outcome.state.id.clone()).into())
     }
 }
 

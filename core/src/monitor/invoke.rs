@@ -68,7 +68,7 @@ impl Monitor {
                     status.message = format!("Invoke: {}", status.message);
                 }
                 status
-            })?,
+            })?.reference,
             () = control.stopped() => {
                 drop(flight);
                 return Err(self.unanswered(crate::generator::Unanswered::Ending).await);

@@ -21,7 +21,7 @@ struct Legacies {
 }
 
 /// What one resource hands down.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Default)]
 struct Legacy {
     protect: Option<bool>,
     retain_on_delete: Option<bool>,
@@ -80,22 +80,49 @@ impl Parents {
             .cloned()
     }
 
-    /// Remembers what a resource hands down; nothing is kept for the many that hand down nothing.
-    pub(super) fn record(&self, urn: &Urn, registration: &Registration) {
-        let legacy = Legacy {
+    /// Remembers what a resource hands down, `provider` being who manages it; nothing is kept for the many that hand
+    /// down nothing.
+    pub(super) fn record(&self, urn: &Urn, registration: &Registration, provider: &str) {
+        let given = Given {
+            registration,
+            provider,
+        };
+        if given.is(&Legacy::default()) {
+            return;
+        }
+        let mut legacies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !given.is(&legacies.last) {
+            legacies.last = Arc::new(given.to_legacy());
+        }
+        let shared = Arc::clone(&legacies.last);
+        legacies.of.insert(urn.clone(), shared);
+    }
+}
+
+/// What a registration hands down, before anybody has copied it.
+struct Given<'a> {
+    registration: &'a Registration,
+    provider: &'a str,
+}
+
+impl Given<'_> {
+    fn is(&self, legacy: &Legacy) -> bool {
+        let registration = self.registration;
+        legacy.protect == registration.protect
+            && legacy.retain_on_delete == registration.retain_on_delete
+            && legacy.deleted_with == registration.deleted_with
+            && legacy.provider == self.provider
+            && legacy.providers == registration.providers
+    }
+
+    fn to_legacy(&self) -> Legacy {
+        let registration = self.registration;
+        Legacy {
             protect: registration.protect,
             retain_on_delete: registration.retain_on_delete,
             deleted_with: registration.deleted_with.clone(),
-            provider: registration.package.provider.clone(),
+            provider: self.provider.to_owned(),
             providers: registration.providers.clone(),
-        };
-        if legacy != Legacy::default() {
-            let mut legacies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if *legacies.last != legacy {
-                legacies.last = Arc::new(legacy);
-            }
-            let shared = Arc::clone(&legacies.last);
-            legacies.of.insert(urn.clone(), shared);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::future::Future;
 
+use smol_str::SmolStr;
+
 use crate::{
     generator::{Claim, RegisterOutcome, Unanswered},
     monitor::{Monitor, Read, Registered, Registration, WireStatus, in_flight::Flight},
@@ -84,12 +86,13 @@ impl Monitor {
 
     async fn finish_registration(
         &self,
-        mut registration: Box<Registration>,
+        registration: Box<Registration>,
         claim: Claim,
         mut goal: Box<Goal>,
         flight: Flight,
     ) -> Result<Registered, WireStatus> {
         let urn = claim.urn.clone();
+        let mut provider = SmolStr::new(&registration.package.provider);
         if registration.custom && !registration.resource_type.is_provider() {
             let package = registration.resource_type.package().to_owned();
             let reference = self.provider_for(
@@ -98,7 +101,7 @@ impl Monitor {
                 registration.resource_type.as_str(),
             );
             match self.or_stopped(reference).await {
-                Some(Ok(reference)) => goal.provider = reference.to_string(),
+                Some(Ok(serving)) => goal.provider = serving.text,
                 Some(Err(status)) => {
                     self.0.generator.abandon(&urn);
                     return Err(status);
@@ -110,7 +113,7 @@ impl Monitor {
                 }
             }
             // Children inherit the provider that was resolved, not only the one that was asked for.
-            registration.package.provider.clone_from(&goal.provider);
+            provider = goal.provider.clone();
         }
         if let Some(package) = registration.resource_type.provided_package() {
             let mut settings = self.settings_of(package, &registration.package)?;
@@ -119,7 +122,7 @@ impl Monitor {
         }
         goal.inputs = self.hashed(std::mem::take(&mut goal.inputs)).await?;
         // Children may arrive as soon as the answer is out, so what they inherit must stand before.
-        self.0.parents.record(&urn, &registration);
+        self.0.parents.record(&urn, &registration, &provider);
         drop(registration);
         let outcome = self.0.generator.register(claim, goal).await;
         drop(flight);
@@ -226,7 +229,7 @@ impl Monitor {
             let package = read.resource_type.package().to_owned();
             let reference = monitor.provider_for(&package, &read.package, read.resource_type.as_str());
             match monitor.or_stopped(reference).await {
-                Some(Ok(reference)) => goal.provider = reference.to_string(),
+                Some(Ok(serving)) => goal.provider = serving.text,
                 Some(Err(status)) => {
                     monitor.0.generator.abandon(&claim.urn);
                     return Err(status);
@@ -311,7 +314,7 @@ fn goal_of(registration: &mut Registration) -> Goal {
         parent: registration.parent.clone(),
         protect: registration.protect,
         dependencies,
-        provider: String::new(),
+        provider: SmolStr::default(),
         property_dependencies,
         delete_before_replace: registration.delete_before_replace,
         ignore_changes: std::mem::take(&mut registration.ignore_changes),

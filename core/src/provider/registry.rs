@@ -116,10 +116,13 @@ impl ProviderRegistry {
     /// Returns the configured provider that a reference names.
     #[must_use]
     pub fn get(&self, reference: &ProviderReference) -> Option<ProviderHandle> {
-        self.state()
-            .configured
-            .get(&reference.to_string())
-            .map(Instance::for_steps)
+        self.get_named(&reference.to_string())
+    }
+
+    /// Returns a configured provider by the text of its reference.
+    #[must_use]
+    pub fn get_named(&self, reference: &str) -> Option<ProviderHandle> {
+        self.state().configured.get(reference).map(Instance::for_steps)
     }
 
     /// Returns the provider of a record, made from its own record where this run has none.

@@ -1,5 +1,7 @@
 //! The goal: what a program asks a resource to be.
 
+use smol_str::SmolStr;
+
 use crate::{
     property::{PropertyMap, PropertyValue},
     resource::{Alias, CustomTimeouts, HookBindings, PropertyDependencies, SourcePosition},
@@ -25,7 +27,7 @@ pub struct Goal {
     /// What it depends on as a whole.
     pub dependencies: Vec<Urn>,
     /// The provider reference `<urn>::<id>`; empty for components and provider resources.
-    pub provider: String,
+    pub provider: SmolStr,
     /// What each input depends on.
     pub property_dependencies: PropertyDependencies,
     /// Whether a replacement deletes first; `None` leaves it to the provider.

@@ -62,7 +62,7 @@ pub async fn encode_entries<E: AsRef<JournalEntry> + Sync>(
         .iter()
         .for_each(|entry| for_each_state(entry.as_ref(), |state| states.push(state)));
     let ciphertexts = encrypt(states.into_iter(), secrets).await?;
-    let mut lines = Vec::with_capacity(entries.len() * 256);
+    let mut lines = Vec::with_capacity(entries.len() * 768);
     for entry in entries {
         push_line(
             &mut lines,

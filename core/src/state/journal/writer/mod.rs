@@ -1,6 +1,7 @@
 //! The writer: entries get their number and reach the ledger at once, and become durable in groups.
 
 use std::{
+    collections::VecDeque,
     future::Future,
     pin::Pin,
     sync::{
@@ -39,9 +40,8 @@ struct Shared {
 struct State {
     ledger: Option<Ledger>,
     next_sequence: u64,
-    queue: Vec<Arc<JournalEntry>>,
-    /// Resolves with the entries that are in the queue now.
-    batch: Arc<Batch>,
+    /// What waits to be written, in order; an append adds to the last group.
+    queue: VecDeque<Group>,
     failure: Option<Error>,
     closed: bool,
 }
@@ -60,6 +60,17 @@ impl State {
     }
 }
 
+/// Entries that are written together, and what resolves when they are durable.
+#[derive(Default)]
+struct Group {
+    entries: Vec<Arc<JournalEntry>>,
+    batch: Arc<Batch>,
+}
+
+/// As many entries are written together at most: while one group becomes durable, those of the group before go on, and
+/// no text of more than some megabytes comes to be.
+const LARGEST_GROUP: usize = 2048;
+
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -76,8 +87,7 @@ impl Journal {
             state: Mutex::new(State {
                 ledger: Some(ledger),
                 next_sequence: 0,
-                queue: Vec::new(),
-                batch: Arc::default(),
+                queue: VecDeque::new(),
                 failure: None,
                 closed: false,
             }),
@@ -135,9 +145,19 @@ impl Journal {
         if entry.record.is_elided() && !self.0.wants_elided {
             return Appended::resolved(Ok(()));
         }
-        state.queue.push(Arc::new(entry));
-        let batch = Arc::clone(&state.batch);
-        let is_first = state.queue.len() == 1;
+        let is_first = state.queue.is_empty();
+        if state
+            .queue
+            .back()
+            .is_none_or(|last| last.entries.len() >= LARGEST_GROUP)
+        {
+            state.queue.push_back(Group::default());
+        }
+        let Some(group) = state.queue.back_mut() else {
+            return Appended::resolved(Err(Error::internal("the journal has no queue")));
+        };
+        group.entries.push(Arc::new(entry));
+        let batch = Arc::clone(&group.batch);
         drop(guard);
         if is_first {
             self.0.shared.wake.notify_one();
@@ -193,42 +213,36 @@ impl Drop for Handle {
     }
 }
 
-/// Writes whatever has queued up while the last batch was being written, until nothing more will come.
+/// Writes group after group of what has queued up, until nothing more will come.
 async fn write(shared: Arc<Shared>, sink: Arc<dyn JournalSink>) {
-    let mut entries = Vec::new();
     loop {
-        let batch = {
+        let next = {
             let mut state = shared.lock();
-            if state.queue.is_empty() {
-                if state.closed {
-                    return;
-                }
-                None
-            } else {
-                std::mem::swap(&mut state.queue, &mut entries);
-                Some((std::mem::take(&mut state.batch), state.failure.clone()))
+            let next = state.queue.pop_front();
+            if next.is_none() && state.closed {
+                return;
             }
+            next.map(|group| (group, state.failure.clone()))
         };
-        let Some((batch, failure)) = batch else {
+        let Some((group, failure)) = next else {
             shared.wake.notified().await;
             continue;
         };
         let guard = Abandoned {
-            batch: &batch,
+            batch: &group.batch,
             shared: &shared,
         };
         let result = match failure {
             Some(failure) => Err(failure),
-            None => sink.append(&entries).await,
+            None => sink.append(&group.entries).await,
         };
         if let Err(error) = &result {
             let mut state = shared.lock();
             state.failure.get_or_insert_with(|| error.clone());
-            state.forget_begun(&entries);
+            state.forget_begun(&group.entries);
         }
-        batch.resolve(result);
+        group.batch.resolve(result);
         drop(guard);
-        entries.clear();
     }
 }
 
@@ -246,12 +260,15 @@ impl Drop for Abandoned<'_> {
         let error = Error::internal("the journal's writer died");
         let mut state = self.shared.lock();
         let failure = state.failure.get_or_insert(error).clone();
-        let queued = std::mem::take(&mut state.batch);
-        let unwritten = std::mem::take(&mut state.queue);
-        state.forget_begun(&unwritten);
+        let queued = std::mem::take(&mut state.queue);
+        for group in &queued {
+            state.forget_begun(&group.entries);
+        }
         drop(state);
         self.batch.resolve(Err(failure.clone()));
-        queued.resolve(Err(failure));
+        for group in queued {
+            group.batch.resolve(Err(failure.clone()));
+        }
     }
 }
 
