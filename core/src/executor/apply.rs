@@ -13,6 +13,7 @@ use crate::{
         UpdateRequest,
     },
     resource::ResourceState,
+    state::keep_order,
     token::ResourceId,
 };
 
@@ -62,6 +63,7 @@ impl Executor {
         state.modified = old.state.modified;
         state.init_errors = old.state.init_errors.clone();
         state.refresh_before_update = old.state.refresh_before_update;
+        keep_order(&old.state, state);
         if *new == *old.state {
             // The very record: keep sharing it, so that nothing is written and no memory is held twice.
             new = Arc::clone(&old.state);

@@ -111,6 +111,24 @@ impl PropertyDependencies {
             .map(|(_, (_, urns))| urns.as_slice())
     }
 
+    /// Tells whether both name the same properties, each with lists that `same` takes for the same. Lists that several
+    /// properties share are compared once.
+    pub fn is_like(&self, other: &Self, same: impl Fn(&[Urn], &[Urn]) -> bool) -> bool {
+        let (left, right) = (self.entries(), other.entries());
+        let mut last: Option<(&Arc<Vec<Urn>>, &Arc<Vec<Urn>>)> = None;
+        left.len() == right.len()
+            && left
+                .iter()
+                .zip(right)
+                .all(|((name, urns), (other_name, other_urns))| {
+                    let known = last.is_some_and(|(left, right)| {
+                        Arc::ptr_eq(left, urns) && Arc::ptr_eq(right, other_urns)
+                    });
+                    last = Some((urns, other_urns));
+                    name == other_name && (known || same(urns, other_urns))
+                })
+    }
+
     /// Changes the lists one by one, copying what is shared.
     pub fn for_each_mut(&mut self, mut change: impl FnMut(&mut Vec<Urn>)) {
         if self.is_empty() {
@@ -212,6 +230,21 @@ mod tests {
         assert_eq!(map.get("c"), Some(&[][..]));
         assert_eq!(before.get("b"), Some(&urns(&["x"])[..]));
         assert_eq!(map.lists().count(), 3);
+    }
+
+    #[test]
+    fn maps_are_alike_when_every_list_is() {
+        let reversed = |left: &[Urn], right: &[Urn]| left.iter().rev().eq(right);
+        let map = PropertyDependencies::sharing(["a".into(), "b".into()], urns(&["x", "y"]));
+        let other = PropertyDependencies::sharing(["a".into(), "b".into()], urns(&["y", "x"]));
+        assert!(map.is_like(&other, reversed));
+        assert!(!map.is_like(&map, reversed));
+        let mut longer = other.clone();
+        longer.insert("c", Vec::new());
+        assert!(!map.is_like(&longer, reversed));
+        let mut changed = other;
+        changed.insert("b", urns(&["y"]));
+        assert!(!map.is_like(&changed, reversed));
     }
 
     #[test]

@@ -34,9 +34,59 @@ pub fn may_elide(old: &ResourceState, new: &ResourceState) -> bool {
         && old.outputs == new.outputs
 }
 
+/// Takes over the order of the recorded dependencies where only that differs: programs tell them in the order in which
+/// their resources happened to be ready, which is nothing to be written down.
+pub(crate) fn keep_order(old: &ResourceState, new: &mut ResourceState) {
+    if same_set(&old.dependencies, &new.dependencies) {
+        new.dependencies.clone_from(&old.dependencies);
+    }
+    if old
+        .property_dependencies
+        .is_like(&new.property_dependencies, same_set)
+    {
+        new.property_dependencies = old.property_dependencies.clone();
+    }
+}
+
 fn same_set(left: &[Urn], right: &[Urn]) -> bool {
     if left == right {
         return true;
     }
     left.iter().collect::<FxHashSet<_>>() == right.iter().collect::<FxHashSet<_>>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{resource::PropertyDependencies, token::TypeToken};
+
+    fn urn(name: &str) -> Urn {
+        Urn::new("dev", "shop", "", "pkg:index:Type", name)
+    }
+
+    fn depending_on(names: &[&str]) -> ResourceState {
+        let urns: Vec<Urn> = names.iter().map(|name| urn(name)).collect();
+        let mut state = ResourceState::new(urn("it"), TypeToken::from("pkg:index:Type"), true);
+        state.property_dependencies = PropertyDependencies::sharing(["p".into(), "q".into()], urns.clone());
+        state.dependencies = urns;
+        state
+    }
+
+    #[test]
+    fn dependencies_in_another_order_are_no_change() {
+        let old = depending_on(&["a", "b", "c"]);
+        let mut new = depending_on(&["c", "a", "b"]);
+        keep_order(&old, &mut new);
+        assert_eq!(new, old);
+    }
+
+    #[test]
+    fn other_dependencies_stay_as_the_program_told_them() {
+        let old = depending_on(&["a", "b"]);
+        let mut new = depending_on(&["b", "c"]);
+        new.property_dependencies.insert("q", vec![urn("b"), urn("a")]);
+        let told = new.clone();
+        keep_order(&old, &mut new);
+        assert_eq!(new, told);
+    }
 }

@@ -15,6 +15,7 @@ pub mod integrity;
 pub mod journal;
 
 pub use base::Base;
+pub(crate) use elision::keep_order;
 pub use elision::may_elide;
 pub use entry::{JournalEntry, JournalRecord, OperationId, StateId, StateMark, StateRef};
 pub use graph::DependencyGraph;
