@@ -174,7 +174,6 @@ impl Frame {
     async fn perform(&self, work: &mut Work, began: Duration) -> Result<()> {
         if self.options.dry_run {
             let loaded = self.stack.storage.load(&*self.stack.engine.secrets).await?;
-            loaded.check()?;
             return self.perform_loaded(work, loaded.snapshot, None, began).await;
         }
         let lock = self.stack.storage.lock().await?;
@@ -186,7 +185,6 @@ impl Frame {
     async fn perform_locked(&self, work: &mut Work, began: Duration) -> Result<()> {
         let storage = &self.stack.storage;
         let loaded = storage.load(&*self.stack.engine.secrets).await?;
-        loaded.check()?;
         for warning in loaded.warnings.clone() {
             self.events.diagnostic(warning);
         }

@@ -31,31 +31,12 @@ const WRITER: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 /// A stack's state, with what an interrupted operation left in its journal.
 #[derive(Debug)]
 pub struct LoadedStack {
-    /// The state.
+    /// The state, which has been checked.
     pub snapshot: Snapshot,
     /// What people should know about it.
     pub warnings: Vec<Diagnostic>,
     stored: StoredStack,
     leftover: Leftover,
-}
-
-impl LoadedStack {
-    /// Refuses a state that breaks the rules. A checkpoint that does is not even loaded; what a journal adds to it has
-    /// not been looked at before.
-    ///
-    /// # Errors
-    /// [`ErrorKind::State`] that names the first offending resource.
-    pub fn check(&self) -> Result<()> {
-        if self.leftover != Leftover::Fold {
-            return Ok(());
-        }
-        integrity::verify(&self.snapshot).map_err(|error| {
-            Error::new(
-                ErrorKind::State,
-                format!("snapshot integrity failure; refusing to use it: {error}"),
-            )
-        })
-    }
 }
 
 /// What has to be done with a journal that was left behind.
