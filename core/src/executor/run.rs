@@ -150,6 +150,9 @@ impl Executor {
     ) -> Result<StepOutcome, StepFailure> {
         let result_op = applied.result_op.unwrap_or(step.op);
         let new = applied.new.map(|state| mark_secrets(step, state));
+        if new.is_some() {
+            self.warn_of_secret_id(step);
+        }
         let new = new.map(|state| self.identify(step, state));
         if let (Some(new), Some(asked)) = (&new, &mut step.new) {
             // What was asked for has become what there is; nobody needs the former any more.
@@ -181,6 +184,17 @@ impl Executor {
         step.new = new.map(|new| new.state);
         self.report_failure(step, &failure);
         Err(failure)
+    }
+
+    /// Ids are never secret, whatever a resource's options ask for.
+    fn warn_of_secret_id(&self, step: &Step) {
+        let Some(new) = step.new.as_ref().filter(|_| step.op != StepOp::Replace) else {
+            return;
+        };
+        if new.additional_secret_outputs.iter().any(|name| name == "id") {
+            let text = "The 'id' property cannot be made secret. See pulumi/pulumi#2717 for more details.";
+            self.diagnose(Diagnostic::new(Severity::Warning, text).about(step.urn.clone()));
+        }
     }
 
     fn identify(&self, step: &Step, state: Arc<ResourceState>) -> StateRef {

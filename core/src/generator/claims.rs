@@ -47,6 +47,8 @@ struct Taken {
     new_to_old: FxHashMap<Urn, Urn>,
     /// Records that this run has dealt with, or is dealing with.
     operated: FxHashSet<StateId>,
+    /// Providers that are used although no registration has claimed them.
+    kept: FxHashSet<StateId>,
     /// Records that a delete-before-replace is looking at or has deleted.
     reserved: FxHashMap<Urn, Progress>,
     /// URNs whose records a delete-before-replace has deleted, with the properties that made it so.
@@ -62,6 +64,8 @@ struct Progress {
     failed: bool,
     waiters: Vec<oneshot::Sender<()>>,
     waits_for: Vec<Urn>,
+    custom: bool,
+    children: Vec<Urn>,
 }
 
 impl Progress {
@@ -81,8 +85,22 @@ pub(crate) enum Awaited {
     Ready,
     /// This one failed.
     Failed(Urn),
+    /// This one was given back, and so was never there.
+    Withdrawn(Urn),
     /// They wait for each other.
     Cycle(Urn),
+}
+
+impl Taken {
+    fn reserve(&mut self, candidates: &[StateRef]) -> Vec<StateRef> {
+        let mut free = candidates.to_vec();
+        free.retain(|candidate| !self.operated.contains(&candidate.id));
+        for candidate in &free {
+            self.reserved
+                .insert(candidate.state.urn.clone(), Progress::default());
+        }
+        free
+    }
 }
 
 impl Claims {
@@ -116,7 +134,15 @@ impl Claims {
         if taken.registrations.contains_key(&urn) {
             return Err(Refusal::Duplicate(urn));
         }
-        taken.registrations.insert(urn.clone(), Progress::default());
+        let progress = Progress {
+            custom: goal.custom,
+            ..Progress::default()
+        };
+        taken.registrations.insert(urn.clone(), progress);
+        let parent = goal.parent.as_ref();
+        if let Some(parent) = parent.and_then(|parent| taken.registrations.get_mut(parent)) {
+            parent.children.push(urn.clone());
+        }
         if let Some(other) = taken.old_to_new.get(&urn) {
             return Err(Refusal::TakenAsAlias {
                 other: other.clone(),
@@ -157,6 +183,19 @@ impl Claims {
         Ok(Claim { urn, old })
     }
 
+    /// Notes that the record of a provider that no registration has claimed is still in use; true the first time.
+    pub(crate) fn keep(&self, record: &StateRef) -> bool {
+        let mut taken = self.taken();
+        !taken.registrations.contains_key(&record.state.urn)
+            && taken.operated.insert(record.id)
+            && taken.kept.insert(record.id)
+    }
+
+    /// Tells whether [`Self::keep`] has kept a record.
+    pub(crate) fn is_kept(&self, id: StateId) -> bool {
+        self.taken().kept.contains(&id)
+    }
+
     /// Tells whether a URN was claimed.
     pub(crate) fn is_seen(&self, urn: &Urn) -> bool {
         self.taken().registrations.contains_key(urn)
@@ -176,6 +215,20 @@ impl Claims {
         if let Some(progress) = self.taken().registrations.get_mut(urn) {
             progress.failed = !succeeded;
             progress.finish();
+        }
+    }
+
+    /// Gives a claim back as if it had never been made: its record may be claimed again, or is left over.
+    pub(crate) fn withdraw(&self, claim: &Claim) {
+        let mut taken = self.taken();
+        if let Some(mut progress) = taken.registrations.remove(&claim.urn) {
+            progress.finish();
+        }
+        if let Some(alias) = taken.new_to_old.remove(&claim.urn) {
+            taken.old_to_new.remove(&alias);
+        }
+        if let Some(record) = &claim.old {
+            taken.operated.remove(&record.id);
         }
     }
 
@@ -216,32 +269,76 @@ impl Claims {
             if let Some(own) = taken.registrations.get_mut(urn) {
                 own.waits_for.clear();
             }
-            if taken
-                .registrations
-                .get(&target)
-                .is_some_and(|progress| progress.failed)
-            {
-                return Awaited::Failed(target);
+            match taken.registrations.get(&target) {
+                None => return Awaited::Withdrawn(target),
+                Some(progress) if progress.failed => return Awaited::Failed(target),
+                Some(_) => {}
             }
         }
         Awaited::Ready
     }
 
-    /// Reserves those of `candidates` that this run has not dealt with, so that their registrations wait.
-    pub(crate) fn reserve(&self, candidates: &[StateRef]) -> Vec<StateRef> {
+    /// Waits for the registrations of `urns` and of all that is below the components among them; then returns the custom
+    /// resources that these stand for: a component stands for what is below it, as far as the first custom resources.
+    pub(crate) async fn settled(&self, urns: &[Urn]) -> Vec<Urn> {
+        loop {
+            let (customs, turns) = self.expand(urns);
+            if turns.is_empty() {
+                return customs;
+            }
+            for turn in turns {
+                drop(turn.await);
+            }
+        }
+    }
+
+    fn expand(&self, urns: &[Urn]) -> (Vec<Urn>, Vec<oneshot::Receiver<()>>) {
         let mut taken = self.taken();
-        let mut reserved = Vec::new();
-        for candidate in candidates {
-            let urn = &candidate.state.urn;
-            if taken.operated.contains(&candidate.id)
-                || taken.reserved.get(urn).is_some_and(|entry| !entry.done)
-            {
+        let (mut customs, mut turns) = (Vec::new(), Vec::new());
+        let mut pending = urns.to_vec();
+        let mut seen = FxHashSet::default();
+        while let Some(urn) = pending.pop() {
+            let Some(progress) = taken.registrations.get_mut(&urn) else {
+                continue;
+            };
+            if !seen.insert(urn.clone()) {
                 continue;
             }
-            taken.reserved.insert(urn.clone(), Progress::default());
-            reserved.push(candidate.clone());
+            if !progress.done {
+                let (sender, turn) = oneshot::channel();
+                progress.waiters.push(sender);
+                turns.push(turn);
+            }
+            if progress.custom {
+                customs.push(urn);
+            } else {
+                pending.extend(progress.children.iter().cloned());
+            }
         }
-        reserved
+        (customs, turns)
+    }
+
+    /// Reserves those of `candidates` that this run has not dealt with, so that their registrations wait. While another
+    /// has reserved one of them this waits, and holds none: two can never wait for each other.
+    pub(crate) async fn reserve(&self, candidates: &[StateRef]) -> Vec<StateRef> {
+        loop {
+            let turn = {
+                let mut taken = self.taken();
+                let others = candidates.iter().find(|candidate| {
+                    let reserved = taken.reserved.get(&candidate.state.urn);
+                    reserved.is_some_and(|entry| !entry.done) && !taken.operated.contains(&candidate.id)
+                });
+                let Some(other) = others.map(|candidate| candidate.state.urn.clone()) else {
+                    return taken.reserve(candidates);
+                };
+                let (sender, turn) = oneshot::channel();
+                if let Some(entry) = taken.reserved.get_mut(&other) {
+                    entry.waiters.push(sender);
+                }
+                turn
+            };
+            drop(turn.await);
+        }
     }
 
     /// Ends a reservation: `deleted` holds the keys when the record was deleted, and `None` when it was spared.

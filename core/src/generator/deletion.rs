@@ -5,8 +5,7 @@ use std::sync::{Arc, PoisonError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    diagnostic::Diagnostic,
-    executor::{Failure, Step, StepDetail, StepOp, run_in_order},
+    executor::{Step, StepDetail, StepOp, run_in_order},
     generator::Generator,
     state::StateRef,
     urn::Urn,
@@ -30,16 +29,8 @@ impl Generator {
             .collect();
         for (position, record, op) in &condemned {
             let state = &record.state;
-            let provider = match self.registry.of_record(&self.base, state).await {
-                Ok(provider) => provider,
-                Err(error) => {
-                    self.executor
-                        .diagnose(Diagnostic::error(error.message()).about(state.urn.clone()));
-                    self.executor
-                        .control()
-                        .fail(Failure::Bail(error.message().to_owned()), true);
-                    return;
-                }
+            let Ok(provider) = self.provider_of_record(record).await else {
+                return;
             };
             let detail = StepDetail {
                 deleted_with_gone: state.deleted_with.as_ref().is_some_and(|urn| gone.contains(urn)),
@@ -55,20 +46,20 @@ impl Generator {
         run_in_order(&self.executor, steps, &self.order_of(&positions)).await;
     }
 
-    /// Returns the positions of what the records of failed registrations need: these records are still in use.
-    fn needed_by_failed(&self) -> FxHashSet<usize> {
-        let failed: Vec<usize> = self
-            .claims
-            .failed()
-            .iter()
-            .filter_map(|urn| self.base.position(urn))
-            .collect();
-        if failed.is_empty() {
+    /// Returns the positions of what the records of failed registrations need, and those of providers that nobody has
+    /// registered: these records are still in use.
+    fn still_needed(&self) -> FxHashSet<usize> {
+        let failed = self.claims.failed();
+        let failed = failed.iter().filter_map(|urn| self.base.position(urn));
+        let records = self.base.records().iter().enumerate();
+        let kept = records.filter(|(_, record)| record.state.is_provider() && self.claims.is_kept(record.id));
+        let users: Vec<usize> = failed.chain(kept.map(|(position, _)| position)).collect();
+        if users.is_empty() {
             return FxHashSet::default();
         }
         self.base
             .graph()
-            .transitive_dependencies(&failed)
+            .transitive_dependencies(&users)
             .into_iter()
             .collect()
     }
@@ -94,7 +85,7 @@ impl Generator {
     fn condemned(&self) -> Vec<(usize, StateRef, StepOp)> {
         let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         let replaced: FxHashSet<_> = replaced.iter().map(|record| record.id).collect();
-        let spared = self.needed_by_failed();
+        let spared = self.still_needed();
         let mut condemned = Vec::new();
         for (position, record) in self.base.records().iter().enumerate() {
             if spared.contains(&position) {

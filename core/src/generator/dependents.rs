@@ -41,7 +41,7 @@ impl Generator {
             .into_iter()
             .map(|index| records[index].clone())
             .collect();
-        let candidates = self.claims.reserve(&candidates);
+        let candidates = self.claims.reserve(&candidates).await;
         let mut replaced: FxHashSet<Urn> = FxHashSet::from_iter([root.state.urn.clone()]);
         let mut dependents = Vec::new();
         let mut failure = None;
@@ -127,10 +127,8 @@ impl Generator {
         &self,
         record: &StateRef,
     ) -> Result<Option<ProviderHandle>, Unanswered> {
-        match self.registry.of_record(&self.base, &record.state).await {
-            Ok(provider) => Ok(provider),
-            Err(error) => Err(self.bail(Some(&record.state.urn), error.message().to_owned())),
-        }
+        let loading = self.registry.of_record(&self.base, &record.state);
+        self.loaded(&record.state.urn, loading).await
     }
 }
 

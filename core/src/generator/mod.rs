@@ -23,13 +23,15 @@ use crate::{
     diagnostic::Diagnostic,
     executor::{Executor, Failure, StepFailure},
     provider::ProviderRegistry,
-    resource::ResourceState,
+    resource::{Goal, ResourceState},
     state::{Base, StateRef},
     urn::Urn,
 };
 
 pub use claims::Claim;
 pub(crate) use claims::Claims;
+
+use build::new_state;
 
 /// What the user's options say to the generator.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +70,8 @@ pub struct RegisterOutcome {
     pub succeeded: bool,
     /// True when the resource does not exist and was left out on purpose.
     pub unknown: bool,
+    /// True when it failed because something that it depends on did: nothing was tried.
+    pub skipped: bool,
 }
 
 /// Why a registration is not answered.
@@ -127,9 +131,31 @@ impl Generator {
         self.claims.is_seen(urn)
     }
 
-    /// Ends a claimed registration that cannot go on, so that nobody waits for it.
-    pub fn abandon(&self, urn: &Urn) {
-        self.claims.finish(urn, false);
+    /// Gives a claim back that does not become a registration: nobody waits for it, and it was never made.
+    pub fn abandon(&self, claim: &Claim) {
+        if self.executor.control().is_stopped() {
+            // What depends on it ends as it does.
+            self.claims.finish(&claim.urn, false);
+        } else {
+            self.claims.withdraw(claim);
+        }
+    }
+
+    /// Answers a claimed registration whose provider failed while the run goes on.
+    pub fn skip(&self, claim: Claim, goal: &Goal) -> RegisterOutcome {
+        self.claims.finish(&claim.urn, false);
+        skipped(Arc::new(new_state(goal, claim.urn, None)))
+    }
+
+    /// Waits for the registrations of `urns` and of what is below the components among them; then returns the custom
+    /// resources that these stand for. URNs that nobody has registered are left out.
+    pub async fn settled(&self, urns: &[Urn]) -> Vec<Urn> {
+        self.claims.settled(urns).await
+    }
+
+    /// Refuses a registration: says why, and ends the run.
+    pub(crate) fn refuse(&self, urn: Option<&Urn>, message: impl Into<String>) -> Unanswered {
+        self.bail(urn, message)
     }
 
     /// Remembers an old copy that is to be deleted at the end of the run.
@@ -165,6 +191,17 @@ impl Generator {
             state: Arc::clone(state),
             succeeded: false,
             unknown: false,
+            skipped: false,
         })
+    }
+}
+
+/// The outcome of a registration that was not tried because something that it depends on failed.
+fn skipped(state: Arc<ResourceState>) -> RegisterOutcome {
+    RegisterOutcome {
+        state,
+        succeeded: false,
+        unknown: false,
+        skipped: true,
     }
 }

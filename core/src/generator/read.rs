@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     executor::{Step, StepOp},
-    generator::{Claim, Generator, RegisterOutcome, Unanswered, build::new_state},
+    generator::{Claim, Generator, RegisterOutcome, Unanswered, build::new_state, register::FinishOnDrop},
     resource::Goal,
     token::ResourceId,
 };
@@ -21,9 +21,14 @@ impl Generator {
         id: ResourceId,
     ) -> Result<RegisterOutcome, Unanswered> {
         let urn = claim.urn.clone();
+        let mut finish = FinishOnDrop {
+            generator: self,
+            urn: &urn,
+            succeeded: false,
+        };
         let outcome = self.read_claimed(claim, goal, id).await;
-        self.claims
-            .finish(&urn, matches!(&outcome, Ok(outcome) if outcome.succeeded));
+        finish.succeeded = matches!(&outcome, Ok(outcome) if outcome.succeeded);
+        drop(finish);
         outcome
     }
 
@@ -37,7 +42,10 @@ impl Generator {
         if id.is_empty() {
             return Err(self.bail(Some(&urn), format!("Expected an ID for {urn}")));
         }
-        let provider = self.provider_of(&urn, &goal, old.as_ref()).await?;
+        if let Some(skipped) = self.await_dependencies(&urn, &goal).await? {
+            return Ok(skipped);
+        }
+        let provider = self.provider_of(&urn, &goal).await?;
         let mut new = new_state(&goal, urn.clone(), old.as_ref().map(|old| &*old.state));
         new.external = true;
         new.id = id;
@@ -68,6 +76,7 @@ impl Generator {
                     state,
                     succeeded: true,
                     unknown: false,
+                    skipped: false,
                 })
             }
             Err(failure) => self.after_failure(&failure, &new),

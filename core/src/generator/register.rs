@@ -12,9 +12,10 @@ use crate::{
         build::new_state,
         claims::{Awaited, Refusal},
         difference::{Difference, Verdict, interpret, trigger_fires},
+        skipped,
     },
     property::{PropertyMap, path::PropertyPath},
-    provider::{CheckFailure, CheckRequest, DiffRequest, ProviderError, ProviderHandle},
+    provider::{CheckFailure, CheckRequest, DiffChanges, DiffRequest, ProviderError, ProviderHandle},
     resource::{Goal, ProviderReference, ResourceState},
     state::StateRef,
     urn::Urn,
@@ -94,21 +95,19 @@ impl Generator {
             return Err(Unanswered::Ending);
         }
         if let Some(skipped) = self.await_dependencies(&urn, &goal).await? {
-            return Ok(skipped);
+            return Box::pin(self.check_skipped(urn, old, goal, skipped)).await;
         }
         let recreating = match &old {
             Some(old) => self.claims.deleted(&old.state.urn).await,
             None => None,
         };
-        let provider = self.provider_of(&urn, &goal, old.as_ref()).await?;
-        let mut seed = vec![0; 32];
-        self.executor.runtime().random.fill(&mut seed);
+        let provider = self.provider_of(&urn, &goal).await?;
         let mut registering = Registering {
             urn,
             old,
             goal,
             provider,
-            seed,
+            seed: self.seed(),
         };
         let mut imported = false;
         if self.must_import(&registering) && recreating.is_none() {
@@ -128,17 +127,23 @@ impl Generator {
     }
 
     /// Waits for the records that the resource's own must stand behind.
-    async fn await_dependencies(
+    pub(super) async fn await_dependencies(
         &self,
         urn: &Urn,
         goal: &Goal,
     ) -> Result<Option<RegisterOutcome>, Unanswered> {
         let targets = dependencies_of(goal);
-        if let Some(missing) = targets.iter().find(|target| !self.knows(target)) {
-            return Err(self.bail(
+        for target in &targets {
+            self.keep_provider(target).await?;
+        }
+        let missing = |missing: &Urn| {
+            self.bail(
                 Some(urn),
                 format!("resource {urn}'s dependency {missing} refers to missing resource"),
-            ));
+            )
+        };
+        if let Some(target) = targets.iter().find(|target| !self.knows(target)) {
+            return Err(missing(target));
         }
         match self.claims.wait_for(urn, targets).await {
             Awaited::Ready => Ok(None),
@@ -146,11 +151,10 @@ impl Generator {
                 Some(urn),
                 format!("resource {urn} and its dependency {other} wait for each other"),
             )),
-            Awaited::Failed(_) if self.executor.options().continue_on_error => Ok(Some(RegisterOutcome {
-                state: Arc::new(new_state(goal, urn.clone(), None)),
-                succeeded: false,
-                unknown: false,
-            })),
+            Awaited::Withdrawn(target) => Err(missing(&target)),
+            Awaited::Failed(_) if self.executor.options().continue_on_error => {
+                Ok(Some(skipped(Arc::new(new_state(goal, urn.clone(), None)))))
+            }
             Awaited::Failed(_) => Err(Unanswered::Ending),
         }
     }
@@ -161,12 +165,86 @@ impl Generator {
             || (urn.resource_type().starts_with("pulumi:providers:") && self.base.live(urn).is_some())
     }
 
+    /// Has the inputs of a resource checked that is not tried, as long as there is a provider to ask.
+    async fn check_skipped(
+        &self,
+        urn: Urn,
+        old: Option<StateRef>,
+        goal: Box<Goal>,
+        mut outcome: RegisterOutcome,
+    ) -> Result<RegisterOutcome, Unanswered> {
+        let reference = ProviderReference::parse(&goal.provider).ok();
+        let Some(provider) = reference.and_then(|reference| self.registry.get(&reference)) else {
+            return Ok(outcome);
+        };
+        // What was not made has no outputs, and an update may not ask about unknown inputs.
+        if !self.executor.is_preview() && goal.inputs.contains_unknowns() {
+            return Ok(outcome);
+        }
+        let olds = old.as_ref().map(|old| old.state.inputs.clone());
+        let registering = Registering {
+            urn,
+            old,
+            goal,
+            provider: Some(provider.clone()),
+            seed: self.seed(),
+        };
+        let news = self.with_ignored_changes(&registering, olds.as_ref());
+        let inputs = self.check(&registering, &provider, olds, news).await?;
+        Arc::make_mut(&mut outcome.state).inputs = inputs;
+        Ok(outcome)
+    }
+
+    fn seed(&self) -> Vec<u8> {
+        let mut seed = vec![0; 32];
+        self.executor.runtime().random.fill(&mut seed);
+        seed
+    }
+
+    /// Keeps a recorded provider that the program names without registering it, so that it is not left over.
+    async fn keep_provider(&self, urn: &Urn) -> Result<(), Unanswered> {
+        if !urn.resource_type().starts_with("pulumi:providers:") {
+            return Ok(());
+        }
+        let Some(record) = self.base.live(urn).filter(|record| self.claims.keep(record)) else {
+            return Ok(());
+        };
+        let detail = StepDetail {
+            untargeted: true,
+            ..StepDetail::default()
+        };
+        let step = Step::new(
+            StepOp::Same,
+            Some(record.clone()),
+            Some(Arc::clone(&record.state)),
+        );
+        match step {
+            Some(step) => match self.executor.run_step(step.with_detail(detail)).await {
+                Ok(_) => Ok(()),
+                Err(_) => Err(Unanswered::Ending),
+            },
+            None => Ok(()),
+        }
+    }
+
+    /// Awaits a provider that is made from its record. When that fails the run ends; so it does at a termination.
+    pub(super) async fn loaded<T>(
+        &self,
+        urn: &Urn,
+        loading: impl Future<Output = crate::error::Result<T>>,
+    ) -> Result<T, Unanswered> {
+        tokio::select! {
+            biased;
+            loaded = loading => loaded.map_err(|error| self.bail(Some(urn), error.message())),
+            () = self.executor.terminated() => Err(Unanswered::Ending),
+        }
+    }
+
     /// Finds who manages the resource.
     pub(super) async fn provider_of(
         &self,
         urn: &Urn,
         goal: &Goal,
-        old: Option<&StateRef>,
     ) -> Result<Option<ProviderHandle>, Unanswered> {
         if !goal.custom {
             return Ok(None);
@@ -189,13 +267,9 @@ impl Generator {
         if let Some(provider) = self.registry.get(&reference) {
             return Ok(Some(provider));
         }
-        // A provider that the program does not register any more may still be the one that the record names.
-        let recorded = old.is_some_and(|old| old.state.provider == goal.provider.as_str());
-        match self.base.provider(&reference).filter(|_| recorded) {
-            Some(state) => match self.registry.ensure(state).await {
-                Ok(provider) => Ok(Some(provider)),
-                Err(error) => Err(self.bail(Some(urn), error.message().to_owned())),
-            },
+        // A provider that the program does not register any more may still be the one that it names.
+        match self.base.provider(&reference) {
+            Some(state) => self.loaded(urn, self.registry.ensure(state)).await.map(Some),
             None => Err(self.bail(
                 Some(urn),
                 format!("unknown provider '{reference}' for resource '{urn}'"),
@@ -365,16 +439,7 @@ impl Generator {
         let (Some(old), false) = (old, goal.ignore_changes.is_empty()) else {
             return goal.inputs.clone();
         };
-        let mut inputs = goal.inputs.clone();
-        let mut failed = Vec::new();
-        for text in &goal.ignore_changes {
-            let Ok(path) = PropertyPath::parse(text) else {
-                continue;
-            };
-            if !path.reset(old, &mut inputs) {
-                failed.push(text.as_str());
-            }
-        }
+        let (inputs, failed) = without_ignored(&goal.ignore_changes, old, goal.inputs.clone());
         if !failed.is_empty() {
             let text = format!(
                 "cannot ignore changes in added or removed elements of the path: \"{}\"",
@@ -449,10 +514,16 @@ impl Generator {
                 .diagnose(Diagnostic::warning(text.clone()).about(urn.clone()));
         }
         let paths = self.parsed_paths(urn, &new.replace_on_changes)?;
+        // What the engine compares itself is what Check gave, and that may have put an ignored change back.
+        let compared = if response.changes == DiffChanges::Unknown {
+            without_ignored(&new.ignore_changes, &old.state.inputs, new.inputs.clone()).0
+        } else {
+            new.inputs.clone()
+        };
         Ok(interpret(
             response,
             &old.state.inputs,
-            &new.inputs,
+            &compared,
             &paths,
             !old.state.init_errors.is_empty(),
             old.state.pending_replacement,
@@ -501,6 +572,24 @@ impl Generator {
             .iter()
             .any(|target| target == urn.as_str())
     }
+}
+
+/// Puts back what is ignored at `paths`; also returns the paths where that cannot be done.
+fn without_ignored<'a>(
+    paths: &'a [String],
+    old: &PropertyMap,
+    mut inputs: PropertyMap,
+) -> (PropertyMap, Vec<&'a str>) {
+    let mut failed = Vec::new();
+    for text in paths {
+        let Ok(path) = PropertyPath::parse(text) else {
+            continue;
+        };
+        if !path.reset(old, &mut inputs) {
+            failed.push(text.as_str());
+        }
+    }
+    (inputs, failed)
 }
 
 /// Builds the question whether a recorded resource differs from new inputs.
@@ -582,6 +671,7 @@ fn done(state: Arc<ResourceState>) -> RegisterOutcome {
         state,
         succeeded: true,
         unknown: false,
+        skipped: false,
     }
 }
 
@@ -616,10 +706,10 @@ fn plain_text(value: &crate::property::PropertyValue) -> String {
 }
 
 /// Ends a registration however its task ends.
-struct FinishOnDrop<'a> {
-    generator: &'a Generator,
-    urn: &'a Urn,
-    succeeded: bool,
+pub(super) struct FinishOnDrop<'a> {
+    pub(super) generator: &'a Generator,
+    pub(super) urn: &'a Urn,
+    pub(super) succeeded: bool,
 }
 
 impl Drop for FinishOnDrop<'_> {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::{
     diagnostic::Diagnostic,
-    executor::{Failure, Step, StepDetail, StepOp},
+    executor::{Failure, Step, StepDetail, StepFailure, StepOp, StepOutcome},
     generator::{
-        Generator, RegisterOutcome, Unanswered,
+        Claims, Generator, RegisterOutcome, Unanswered,
+        dependents::Dependent,
         difference::Difference,
         register::{Registering, step},
     },
@@ -76,52 +77,58 @@ impl Generator {
         difference: &Difference,
     ) -> Result<RegisterOutcome, Unanswered> {
         let dependents = self.dependents_to_replace(&registering.urn, old).await?;
-        let outcome = self
-            .delete_dependents_and_create(registering, old, new, difference, &dependents)
-            .await;
-        let deleted = outcome.as_ref().is_ok_and(|outcome| outcome.succeeded);
-        for dependent in dependents {
-            self.claims
-                .release(&dependent.record, deleted.then_some(dependent.keys));
+        let mut reserved = Reserved {
+            claims: &self.claims,
+            dependents,
+        };
+        // Those who depend on others go first. Each is let go with its own end, whatever becomes of the rest.
+        while let Some(dependent) = reserved.dependents.last() {
+            let deleted = self.delete_dependent(dependent).await?;
+            if let Err(failure) = deleted {
+                return self.after_failure(&failure, &new);
+            }
+            if let Some(Dependent { record, keys }) = reserved.dependents.pop() {
+                self.claims.release(&record, Some(keys));
+            }
         }
-        outcome
+        self.delete_and_create(registering, old, new, difference).await
     }
 
-    async fn delete_dependents_and_create(
+    async fn delete_dependent(
+        &self,
+        dependent: &Dependent,
+    ) -> Result<Result<StepOutcome, StepFailure>, Unanswered> {
+        let record = &dependent.record;
+        let provider = self.provider_of_record(record).await?;
+        let (op, replacing) = if record.state.delete {
+            (StepOp::Delete, false)
+        } else {
+            (StepOp::DeleteReplaced, true)
+        };
+        let detail = StepDetail {
+            replacing,
+            ..StepDetail::default()
+        };
+        let Some(step) = Step::new(op, Some(record.clone()), None) else {
+            return Ok(Ok(StepOutcome::default()));
+        };
+        let step = step.with_provider(provider).with_detail(detail);
+        let step = step.with_diff(dependent.keys.clone(), Vec::new(), None);
+        Ok(self.executor.run_step(step).await)
+    }
+
+    async fn delete_and_create(
         &self,
         registering: &Registering,
         old: &StateRef,
         new: Arc<ResourceState>,
         difference: &Difference,
-        dependents: &[super::dependents::Dependent],
     ) -> Result<RegisterOutcome, Unanswered> {
         let mut chain = Vec::new();
         let replacing = StepDetail {
             replacing: true,
             ..StepDetail::default()
         };
-        // Those who depend on others go first.
-        for dependent in dependents.iter().rev() {
-            let record = &dependent.record;
-            let provider = self.provider_of_record(record).await?;
-            let op = if record.state.delete {
-                StepOp::Delete
-            } else {
-                StepOp::DeleteReplaced
-            };
-            let detail = if record.state.delete {
-                StepDetail::default()
-            } else {
-                replacing
-            };
-            chain.push(Step::new(op, Some(record.clone()), None).map(|step| {
-                step.with_provider(provider).with_detail(detail).with_diff(
-                    dependent.keys.clone(),
-                    Vec::new(),
-                    None,
-                )
-            }));
-        }
         let described = |step: Step| {
             step.with_diff(
                 difference.keys.clone(),
@@ -139,5 +146,19 @@ impl Generator {
         chain.push(step(StepOp::CreateReplacement, Some(old), &new, provider).map(described));
         self.run(registering.urn.clone(), registering.old.clone(), new, chain)
             .await
+    }
+}
+
+/// Dependents that wait for their deletion; those that are left when it is dropped are spared.
+struct Reserved<'a> {
+    claims: &'a Claims,
+    dependents: Vec<Dependent>,
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        for dependent in &self.dependents {
+            self.claims.release(&dependent.record, None);
+        }
     }
 }

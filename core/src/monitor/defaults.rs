@@ -2,32 +2,35 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
+use futures::future::{BoxFuture, FutureExt as _, Shared};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
-use tokio::sync::OnceCell;
 
 use crate::{
+    error::Error,
+    executor::Failure,
     generator::Unanswered,
-    monitor::{Monitor, PackageChoice, WireStatus},
+    monitor::{Monitor, PackageChoice, WireStatus, register::Refused},
     program::RunInfo,
     property::{PropertyMap, PropertyValue},
     provider::settings::ProviderSettings,
     resource::{Goal, ProviderReference},
     state::Base,
     token::TypeToken,
+    urn::Urn,
 };
 
 /// The default providers of one run, each started once, independently of the others.
 pub(super) struct DefaultProviders {
     /// By key ([`ProviderSettings::key`]).
-    started: Mutex<FxHashMap<String, Arc<OnceCell<Serving>>>>,
+    started: Mutex<FxHashMap<String, Start>>,
     /// What the last run used of each package, where the program does not say.
     recorded: BTreeMap<String, ProviderSettings>,
-    /// Packages whose default provider the configuration forbids.
-    denied: Vec<String>,
+    /// Packages whose default provider the configuration forbids, or what is wrong with what it says.
+    denied: Result<Vec<String>, String>,
 }
 
 /// The provider that serves a request; all that it serves share the text of its reference.
@@ -43,6 +46,32 @@ impl From<ProviderReference> for Serving {
         Self { reference, text }
     }
 }
+
+/// The start of a default provider, which any number of requests wait for.
+type Start = Shared<BoxFuture<'static, Started>>;
+
+/// What came of it.
+#[derive(Clone)]
+enum Started {
+    /// There it is.
+    Ready(Serving),
+    /// It failed, and the run goes on all the same.
+    Failed,
+    /// The run is ending.
+    Ending,
+}
+
+/// What a provider is wanted for, as refusals name it.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    /// A resource that is registered.
+    Resource(&'a Urn),
+    /// A function, or a type that is read.
+    Token(&'a str),
+}
+
+/// The configuration that says which packages have no default provider.
+const DENIED: &str = "pulumi:disable-default-providers";
 
 /// Whole stack configurations go to the providers of dynamic resources, other packages see their own namespace.
 const DYNAMIC_PACKAGES: &[&str] = &["pulumi-nodejs", "pulumi-python"];
@@ -67,16 +96,17 @@ impl DefaultProviders {
                 recorded.insert(package.to_owned(), settings);
             }
         }
-        let denied = run
-            .config
-            .get("pulumi:disable-default-providers")
-            .and_then(|text| serde_json::from_str(text).ok())
-            .unwrap_or_default();
+        let denied = run.config.get(DENIED).map(String::as_str).unwrap_or_default();
         Self {
             started: Mutex::default(),
             recorded,
-            denied,
+            denied: read_denied(denied),
         }
+    }
+
+    /// Returns what is wrong with the configuration of default providers.
+    pub(super) fn fault(&self) -> Option<Error> {
+        self.denied.as_ref().err().map(Error::invalid)
     }
 
     fn is_denied(&self, package: &str) -> bool {
@@ -84,6 +114,7 @@ impl DefaultProviders {
             && self
                 .denied
                 .iter()
+                .flatten()
                 .any(|denied| denied == "*" || denied == package)
     }
 
@@ -138,49 +169,86 @@ impl Monitor {
         })
     }
 
-    /// Returns the provider that a request is served by: the explicit one, or the package's default one.
+    /// Returns the provider that a request is served by: the explicit one, or the package's default one. `None` when
+    /// that one failed, and the run goes on all the same.
     pub(super) async fn provider_for(
         &self,
         package: &str,
         choice: &PackageChoice,
-        what: &str,
-    ) -> Result<Serving, WireStatus> {
+        what: Wanted<'_>,
+    ) -> Result<Option<Serving>, Refused> {
         if !choice.provider.is_empty() {
-            return ProviderReference::parse(&choice.provider)
-                .map(Serving::from)
-                .map_err(|error| WireStatus::unknown(error.message().to_owned()));
+            return match ProviderReference::parse(&choice.provider) {
+                Ok(reference) => Ok(Some(reference.into())),
+                Err(error) => Err(WireStatus::unknown(error.message().to_owned()).into()),
+            };
         }
         let mut settings = self.settings_of(package, choice)?;
         if self.0.defaults.is_denied(&settings.package) {
-            return Err(WireStatus::unknown(format!(
-                "Default provider for '{}' disabled. '{what}' must use an explicit provider.",
-                settings.package
-            )));
+            return Err(self.denied(&settings.package, what));
         }
         self.0.defaults.complete(&mut settings);
-        let cell = {
-            let mut started = self
-                .0
-                .defaults
-                .started
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(started.entry(settings.key()).or_default())
+        let start = {
+            let key = settings.key();
+            let defaults = &self.0.defaults;
+            let mut started = defaults.started.lock().unwrap_or_else(PoisonError::into_inner);
+            match started.get(&key) {
+                Some(start) => start.clone(),
+                None => started.entry(key).or_insert(self.start(settings)).clone(),
+            }
         };
-        if let Some(serving) = cell.get() {
-            return Ok(serving.clone());
-        }
-        // One registration in very many starts the provider: the others must not have room for it.
-        match cell
-            .get_or_try_init(|| Box::pin(self.start_default(settings)))
-            .await
-        {
-            Ok(serving) => Ok(serving.clone()),
-            Err(reason) => Err(self.unanswered(reason).await),
+        let started = match start.peek() {
+            Some(started) => started.clone(),
+            None => tokio::select! {
+                biased;
+                started = start => started,
+                () = self.0.generator.executor().control().stopped() => Started::Ending,
+            },
+        };
+        match started {
+            Started::Ready(serving) => Ok(Some(serving)),
+            Started::Failed => Ok(None),
+            Started::Ending => Err(Refused::Unanswered(Unanswered::Ending)),
         }
     }
 
-    async fn start_default(&self, settings: ProviderSettings) -> Result<Serving, Unanswered> {
+    fn denied(&self, package: &str, what: Wanted<'_>) -> Refused {
+        let text = |what: &str| {
+            format!("Default provider for '{package}' disabled. '{what}' must use an explicit provider.")
+        };
+        match what {
+            // The program does not hear of it: the deployment fails.
+            Wanted::Resource(urn) => {
+                Refused::Unanswered(self.0.generator.refuse(Some(urn), text(urn.as_str())))
+            }
+            Wanted::Token(token) => WireStatus::unknown(text(token)).into(),
+        }
+    }
+
+    /// Starts a default provider in a task of its own: whoever waits for it may go away, and what was begun is brought
+    /// to its end.
+    fn start(&self, settings: ProviderSettings) -> Start {
+        let monitor = self.clone();
+        // Whoever wants the provider is in flight, so that there is room for this.
+        let flight = self.0.in_flight.enter();
+        let task = self.runtime().spawner.spawn(async move {
+            let started = monitor.start_default(settings).await;
+            drop(flight);
+            started
+        });
+        let control = self.0.generator.executor().control().clone();
+        let start = task.map(move |started| match started {
+            Ok(Ok(started)) => started,
+            Ok(Err(Unanswered::Ending)) => Started::Ending,
+            Err(error) => {
+                control.fail(Failure::Fatal(error), true);
+                Started::Ending
+            }
+        });
+        start.boxed().shared()
+    }
+
+    async fn start_default(&self, settings: ProviderSettings) -> Result<Started, Unanswered> {
         let inputs = settings.write(config_inputs(&settings.package, &self.0.run));
         let goal = Box::new(Goal {
             resource_type: TypeToken::provider_of(&settings.package),
@@ -192,11 +260,31 @@ impl Monitor {
         let generator = &self.0.generator;
         let claim = generator.claim(&goal)?;
         let outcome = generator.register(claim, goal).await?;
-        if !outcome.succeeded {
-            return Err(Unanswered::Ending);
-        }
-        Ok(ProviderReference::new(outcome.state.urn.clone(), outcome.state.id.clone()).into())
+        let state = outcome.state;
+        Ok(if outcome.succeeded {
+            Started::Ready(ProviderReference::new(state.urn.clone(), state.id.clone()).into())
+        } else {
+            Started::Failed
+        })
     }
+}
+
+/// Reads which packages have no default provider: a JSON array of their names, or nothing.
+fn read_denied(text: &str) -> Result<Vec<String>, String> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Ok(serde_json::Value::Array(elements)) = serde_json::from_str(text) else {
+        return Err(format!("Unexpected encoding of {DENIED}"));
+    };
+    let names = elements
+        .into_iter()
+        .enumerate()
+        .map(|(index, element)| match element {
+            serde_json::Value::String(name) => Ok(name),
+            _ => Err(format!("{DENIED}[{index}] must be a string")),
+        });
+    names.collect()
 }
 
 /// Returns the stack's configuration of a package as a provider's inputs; secret values stay secret.
@@ -264,6 +352,25 @@ mod tests {
             download_url: url.to_owned(),
             ..ProviderSettings::default()
         })
+    }
+
+    #[test]
+    fn what_says_nothing_clear_of_denied_packages_is_refused() {
+        assert_eq!(read_denied(""), Ok(Vec::new()));
+        assert_eq!(
+            read_denied(r#"["a", "*"]"#),
+            Ok(vec!["a".to_owned(), "*".to_owned()])
+        );
+        for text in ["a", "{}", "\"a\"", "[\"a\""] {
+            assert_eq!(
+                read_denied(text),
+                Err("Unexpected encoding of pulumi:disable-default-providers".to_owned())
+            );
+        }
+        assert_eq!(
+            read_denied(r#"["a", 1]"#),
+            Err("pulumi:disable-default-providers[1] must be a string".to_owned())
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Calling functions of packages.
 
 use crate::{
-    monitor::{Invoke, Monitor, WireStatus},
+    generator::Unanswered,
+    monitor::{Invoke, Monitor, WireStatus, defaults::Wanted, register::Refused},
     provider::{InvokeRequest, InvokeResponse},
 };
 
@@ -38,18 +39,34 @@ impl Monitor {
     }
 
     pub(super) async fn invoke_raw(&self, invoke: Invoke) -> Result<Invoked, WireStatus> {
-        if self.is_closed() {
-            return Err(WireStatus::shut_down("sending resource registration"));
-        }
-        let flight = self.0.in_flight.enter();
-        let Some((package, _)) = invoke.token.split_once(':') else {
-            return Err(WireStatus::invalid(format!(
-                "'{}' is not a valid function token",
-                invoke.token
-            )));
+        let flight = match self.enter("sending resource registration") {
+            Ok(flight) => flight,
+            Err(refused) => return Err(self.refused(refused).await),
         };
-        if invoke.depends_on.iter().any(|urn| self.is_missing(urn)) {
-            return Ok(Invoked::Unknown);
+        let invoked = self.called(invoke).await;
+        drop(flight);
+        match invoked {
+            Ok(invoked) => Ok(invoked),
+            Err(refused) => Err(self.refused(refused).await),
+        }
+    }
+
+    async fn called(&self, invoke: Invoke) -> Result<Invoked, Refused> {
+        let Some((package, _)) = invoke.token.split_once(':') else {
+            let text = format!("'{}' is not a valid function token", invoke.token);
+            return Err(WireStatus::invalid(text).into());
+        };
+        if !invoke.depends_on.is_empty() {
+            let customs = tokio::select! {
+                biased;
+                customs = self.0.generator.settled(&invoke.depends_on) => customs,
+                () = self.0.generator.executor().control().stopped() => {
+                    return Err(Refused::Unanswered(Unanswered::Ending));
+                }
+            };
+            if customs.iter().any(|urn| self.is_missing(urn)) {
+                return Ok(Invoked::Unknown);
+            }
         }
         let mut choice = invoke.package.clone();
         if choice.provider.is_empty() {
@@ -59,20 +76,18 @@ impl Monitor {
                 .and_then(|parent| self.0.parents.provider_for(parent, package));
             choice.provider = inherited.unwrap_or_default();
         }
-        let reference = self.provider_for(package, &choice, &invoke.token);
-        let control = self.0.generator.executor().control();
-        let reference = tokio::select! {
-            biased;
-            reference = reference => reference.map_err(|mut status| {
-                if !status.is_shut_down() {
-                    status.message = format!("Invoke: {}", status.message);
-                }
-                status
-            })?.reference,
-            () = control.stopped() => {
-                drop(flight);
-                return Err(self.unanswered(crate::generator::Unanswered::Ending).await);
+        let what = Wanted::Token(&invoke.token);
+        let reference = match self.provider_for(package, &choice, what).await {
+            Ok(Some(serving)) => serving.reference,
+            Ok(None) => {
+                let text = format!("Invoke: the default provider of package '{package}' failed");
+                return Err(WireStatus::unknown(text).into());
             }
+            Err(Refused::Invalid(mut status)) => {
+                status.message = format!("Invoke: {}", status.message);
+                return Err(Refused::Invalid(status));
+            }
+            Err(refused) => return Err(refused),
         };
         let provider = self.0.generator.registry().get(&reference).ok_or_else(|| {
             WireStatus::unknown(format!(
@@ -87,19 +102,24 @@ impl Monitor {
         };
         tokio::select! {
             biased;
-            answer = provider.provider.invoke(request) => answer.map(Invoked::Answer).map_err(|error| {
-                WireStatus::unknown(format!("invocation of {} returned an error: {}", invoke.token, error.message))
-            }),
-            () = self.0.closed.cancelled() => Err(WireStatus::shut_down("waiting on step's done channel")),
+            answer = provider.provider.invoke(request) => match answer {
+                Ok(answer) => Ok(Invoked::Answer(answer)),
+                Err(error) => {
+                    let text = format!("invocation of {} returned an error: {}", invoke.token, error.message);
+                    Err(WireStatus::unknown(text).into())
+                }
+            },
+            () = self.0.closed.cancelled() => Err(WireStatus::shut_down("waiting on step's done channel").into()),
+            () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(Unanswered::Ending)),
         }
     }
 
-    /// Tells whether a resource that something depends on was registered, but does not exist (yet).
+    /// Tells whether a registered resource that something depends on does not exist (yet).
     fn is_missing(&self, urn: &crate::urn::Urn) -> bool {
         self.0
             .generator
             .executor()
             .published(urn)
-            .is_some_and(|state| state.custom && !state.is_provider() && state.id.is_empty())
+            .is_none_or(|state| state.custom && !state.is_provider() && state.id.is_empty())
     }
 }

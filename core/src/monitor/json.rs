@@ -262,10 +262,11 @@ struct RegisteredDocument<'a> {
     outputs: PlainMap,
     unknown: bool,
     failed: bool,
+    skipped: bool,
 }
 
 impl Registered {
-    /// Writes `{"urn", "id", "outputs", "unknown", "failed"}`; values have the plain form, secrets are readable.
+    /// Writes `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`; values have the plain form, secrets are readable.
     ///
     /// # Errors
     /// [`crate::ErrorKind::State`] when values nest too deep to be written.
@@ -276,6 +277,7 @@ impl Registered {
             outputs: PlainMap(self.outputs.clone()),
             unknown: self.unknown,
             failed: self.failed,
+            skipped: self.skipped,
         })
     }
 }
@@ -335,6 +337,7 @@ mod tests {
             outputs: [("p", PropertyValue::secret("x".into()))].into_iter().collect(),
             unknown: false,
             failed: false,
+            skipped: false,
         };
         let text = String::from_utf8(registered.to_json().unwrap()).unwrap();
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();

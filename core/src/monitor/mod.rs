@@ -11,8 +11,10 @@ mod grpc;
 mod in_flight;
 mod invoke;
 mod json;
+mod open_claim;
 mod packages;
 mod parents;
+mod read;
 mod register;
 mod registration;
 mod status;
@@ -24,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     diagnostic::{Diagnostic, Severity},
+    error::Error,
     generator::{Generator, Unanswered},
     program::RunInfo,
     property::{PropertyMap, PropertyValue},
@@ -88,6 +91,11 @@ impl Monitor {
             finished: CancellationToken::new(),
             closed: CancellationToken::new(),
         }))
+    }
+
+    /// Returns what is wrong with what the configuration says about monitors.
+    pub(crate) fn fault(&self) -> Option<Error> {
+        self.0.defaults.fault()
     }
 
     /// Returns what the program is told of its run.
@@ -173,9 +181,14 @@ impl Monitor {
         self.0.signalled.cancelled().await;
     }
 
-    /// Resolves when no registration is being worked on.
-    pub(crate) async fn idle(&self) {
-        self.0.in_flight.idle().await;
+    /// Waits until nothing is being worked on, and takes nothing more from then on.
+    pub(crate) async fn seal(&self) {
+        self.0.in_flight.seal().await;
+    }
+
+    /// Takes nothing more, whatever is being worked on.
+    pub(crate) fn seal_now(&self) {
+        self.0.in_flight.seal_now();
     }
 
     /// Says that all steps are done, which answers [`Self::signal_and_wait_for_shutdown`].

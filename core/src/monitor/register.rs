@@ -1,14 +1,17 @@
-//! Registering and reading resources through our own API.
+//! Registering resources through our own API.
 
 use std::future::Future;
 
 use smol_str::SmolStr;
 
 use crate::{
-    generator::{Claim, RegisterOutcome, Unanswered},
-    monitor::{Monitor, Read, Registered, Registration, WireStatus, in_flight::Flight},
+    generator::{RegisterOutcome, Unanswered},
+    monitor::{
+        Monitor, Registered, Registration, WireStatus, defaults::Wanted, in_flight::Flight,
+        open_claim::OpenClaim,
+    },
     property::{PropertyMap, hash::fill_hashes},
-    resource::{Goal, PropertyDependencies},
+    resource::Goal,
     token::TypeToken,
     urn::{ROOT_STACK_TYPE, Urn},
 };
@@ -16,7 +19,8 @@ use crate::{
 impl Monitor {
     /// Registers a resource and brings it to its goal.
     ///
-    /// The URN is claimed when this is called, not when the future is polled: calls are decided in their order.
+    /// The URN is claimed when this is called, not when the future is polled: calls are decided in their order. The
+    /// work is a task of its own: it goes on when the future is dropped, because what it does must be recorded.
     ///
     /// # Errors
     /// `InvalidArgument` for a registration that is wrong in itself; `Unavailable` when the run ended first.
@@ -24,33 +28,65 @@ impl Monitor {
         &self,
         registration: Registration,
     ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
-        let monitor = self.clone();
-        let flight = self.0.in_flight.enter();
         let mut registration = Box::new(registration);
-        let prepared = self.prepare(&mut registration);
-        // Boxed here, so that hosts hold a pointer to each of their many registrations, and move nothing but that.
-        Box::pin(async move {
-            let (claim, goal) = match prepared {
-                Ok(prepared) => prepared,
-                Err(Refused::Invalid(status)) => return Err(status),
-                Err(Refused::Unanswered(reason)) => {
-                    drop(flight);
-                    return Err(monitor.unanswered(reason).await);
-                }
-            };
-            monitor
-                .finish_registration(registration, claim, goal, flight)
-                .await
+        let work = self.prepare(&mut registration).map(|(flight, claim, goal)| {
+            let monitor = self.clone();
+            async move {
+                let outcome = monitor.complete(registration, claim, goal).await;
+                drop(flight);
+                monitor.answer(outcome).await
+            }
+        });
+        self.working(work)
+    }
+
+    /// Starts the work of a request that was taken up, and gives what it comes to.
+    pub(super) fn working<T, W>(
+        &self,
+        work: Result<W, Refused>,
+    ) -> impl Future<Output = Result<T, WireStatus>> + Send + use<T, W>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, WireStatus>> + Send + 'static,
+    {
+        let monitor = self.clone();
+        let work = work.map(|work| self.runtime().spawner.spawn(work));
+        async move {
+            match work {
+                Ok(task) => task
+                    .await
+                    .unwrap_or_else(|error| Err(WireStatus::internal(&error))),
+                Err(refused) => Err(monitor.refused(refused).await),
+            }
+        }
+    }
+
+    /// Tells whoever asked what became of a request that is not taken up.
+    pub(super) async fn refused(&self, refused: Refused) -> WireStatus {
+        match refused {
+            Refused::Invalid(status) => status,
+            Refused::Unanswered(reason) => self.unanswered(reason).await,
+        }
+    }
+
+    /// Takes up a request that is `doing` something, unless nothing more is taken.
+    pub(super) fn enter(&self, doing: &str) -> Result<Flight, Refused> {
+        if self.is_closed() {
+            return Err(Refused::Invalid(WireStatus::shut_down(doing)));
+        }
+        let ending = self.0.generator.executor().control().is_stopped();
+        self.0.in_flight.enter().ok_or_else(|| {
+            if ending {
+                Refused::Unanswered(Unanswered::Ending)
+            } else {
+                Refused::Invalid(WireStatus::shut_down(doing))
+            }
         })
     }
 
     /// All of a registration that must happen in the order of arrival.
-    fn prepare(&self, registration: &mut Registration) -> Result<(Claim, Box<Goal>), Refused> {
-        if self.is_closed() {
-            return Err(Refused::Invalid(WireStatus::shut_down(
-                "sending resource registration",
-            )));
-        }
+    fn prepare(&self, registration: &mut Registration) -> Result<(Flight, OpenClaim, Box<Goal>), Refused> {
+        let flight = self.enter("sending resource registration")?;
         if registration.custom && !registration.resource_type.is_full() {
             return Err(Refused::Invalid(WireStatus::invalid(format!(
                 "Type '{}' is not a valid type token (must have format '*:*:*')",
@@ -59,15 +95,20 @@ impl Monitor {
         }
         self.adopt(registration);
         let goal = Box::new(goal_of(registration));
-        let claim = self.0.generator.claim(&goal).map_err(Refused::Unanswered)?;
+        let claim = self.claim(&goal)?;
         if goal.resource_type.as_str() == ROOT_STACK_TYPE && goal.parent.is_none() {
-            self.set_root(claim.urn.clone());
+            self.set_root(claim.urn().clone());
         }
-        Ok((claim, goal))
+        Ok((flight, claim, goal))
+    }
+
+    pub(super) fn claim(&self, goal: &Goal) -> Result<OpenClaim, Refused> {
+        let claim = self.0.generator.claim(goal).map_err(Refused::Unanswered)?;
+        Ok(OpenClaim::new(&self.0.generator, claim))
     }
 
     /// Completes a registration with its parent, and with what that hands down.
-    fn adopt(&self, registration: &mut Registration) {
+    pub(super) fn adopt(&self, registration: &mut Registration) {
         let is_root = registration.resource_type.as_str() == ROOT_STACK_TYPE;
         if registration.parent.is_none() && !registration.no_parent && !is_root {
             registration.parent = self.root_stack();
@@ -84,34 +125,21 @@ impl Monitor {
         root.get_or_insert(urn);
     }
 
-    async fn finish_registration(
+    /// Completes a goal with what only this run knows, and has it brought about.
+    async fn complete(
         &self,
         registration: Box<Registration>,
-        claim: Claim,
+        claim: OpenClaim,
         mut goal: Box<Goal>,
-        flight: Flight,
-    ) -> Result<Registered, WireStatus> {
-        let urn = claim.urn.clone();
+    ) -> Result<RegisterOutcome, Refused> {
         let mut provider = SmolStr::new(&registration.package.provider);
         if registration.custom && !registration.resource_type.is_provider() {
             let package = registration.resource_type.package().to_owned();
-            let reference = self.provider_for(
-                &package,
-                &registration.package,
-                registration.resource_type.as_str(),
-            );
-            match self.or_stopped(reference).await {
-                Some(Ok(serving)) => goal.provider = serving.text,
-                Some(Err(status)) => {
-                    self.0.generator.abandon(&urn);
-                    return Err(status);
-                }
-                None => {
-                    self.0.generator.abandon(&urn);
-                    drop(flight);
-                    return Err(self.unanswered(Unanswered::Ending).await);
-                }
-            }
+            let what = Wanted::Resource(claim.urn());
+            let Some(serving) = self.provider_for(&package, &registration.package, what).await? else {
+                return Ok(self.0.generator.skip(claim.hand_over(), &goal));
+            };
+            goal.provider = serving.text;
             // Children inherit the provider that was resolved, not only the one that was asked for.
             provider = goal.provider.clone();
         }
@@ -122,55 +150,56 @@ impl Monitor {
         }
         goal.inputs = self.hashed(std::mem::take(&mut goal.inputs)).await?;
         // Children may arrive as soon as the answer is out, so what they inherit must stand before.
-        self.0.parents.record(&urn, &registration, &provider);
+        self.0.parents.record(claim.urn(), &registration, &provider);
         drop(registration);
-        let outcome = self.0.generator.register(claim, goal).await;
-        drop(flight);
-        self.answer(outcome).await
+        let outcome = self.0.generator.register(claim.hand_over(), goal).await;
+        outcome.map_err(Refused::Unanswered)
     }
 
     /// Fills in the hashes of assets and archives, which programs leave out.
-    pub(super) async fn hashed(&self, values: PropertyMap) -> Result<PropertyMap, WireStatus> {
+    pub(super) async fn hashed(&self, values: PropertyMap) -> Result<PropertyMap, Refused> {
+        if !values.contains_assets() {
+            return Ok(values);
+        }
         let directory = self.0.run.root_directory.clone().unwrap_or_default();
         let spawner = &self.0.generator.executor().runtime().spawner;
-        let hashed = fill_hashes(values, &directory, spawner, None).await;
-        hashed.map_err(|error| WireStatus::invalid(error.message().to_owned()))
-    }
-
-    /// Awaits something that may itself never be answered; `None` when the run is ending.
-    async fn or_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        let control = self.0.generator.executor().control();
         tokio::select! {
             biased;
-            result = work => Some(result),
-            () = control.stopped() => None,
+            hashed = fill_hashes(values, &directory, spawner, None) => hashed.map_err(|error| {
+                Refused::Invalid(WireStatus::invalid(error.message().to_owned()))
+            }),
+            // A file may be a pipe that nobody ever writes to.
+            () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(Unanswered::Ending)),
         }
     }
 
-    async fn answer(&self, outcome: Result<RegisterOutcome, Unanswered>) -> Result<Registered, WireStatus> {
-        match outcome {
-            Ok(outcome) => {
-                let state = outcome.state;
-                let known = outcome.succeeded && !outcome.unknown;
-                Ok(Registered {
-                    urn: state.urn.clone(),
-                    id: if known {
-                        state.id.clone()
-                    } else {
-                        crate::token::ResourceId::default()
-                    },
-                    // A component's recorded outputs are not given back: it is about to say them anew.
-                    outputs: if known && state.custom {
-                        state.outputs.clone()
-                    } else {
-                        PropertyMap::new()
-                    },
-                    unknown: outcome.unknown,
-                    failed: !outcome.succeeded,
-                })
-            }
-            Err(reason) => Err(self.unanswered(reason).await),
-        }
+    pub(super) async fn answer(
+        &self,
+        outcome: Result<RegisterOutcome, Refused>,
+    ) -> Result<Registered, WireStatus> {
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(refused) => return Err(self.refused(refused).await),
+        };
+        let state = outcome.state;
+        let known = outcome.succeeded && !outcome.unknown;
+        Ok(Registered {
+            urn: state.urn.clone(),
+            id: if known {
+                state.id.clone()
+            } else {
+                crate::token::ResourceId::default()
+            },
+            // A component's recorded outputs are not given back: it is about to say them anew.
+            outputs: if known && state.custom {
+                state.outputs.clone()
+            } else {
+                PropertyMap::new()
+            },
+            unknown: outcome.unknown,
+            failed: !outcome.succeeded,
+            skipped: outcome.skipped,
+        })
     }
 
     /// Registers the root stack, as programs without an SDK need it; asking again gives the same one.
@@ -195,106 +224,44 @@ impl Monitor {
     /// Publishes the outputs of a component, or of the root stack.
     ///
     /// # Errors
-    /// `Unavailable` when the run ended first.
+    /// `InvalidArgument` for an asset that cannot be read; `Unavailable` when the run ended first.
     pub async fn register_outputs(&self, urn: &Urn, outputs: PropertyMap) -> Result<(), WireStatus> {
-        if self.is_closed() {
-            return Err(WireStatus::shut_down("sending resource outputs"));
-        }
-        let flight = self.0.in_flight.enter();
-        let result = self.0.generator.register_outputs(urn, outputs).await;
-        drop(flight);
-        match result {
-            Ok(()) => Ok(()),
-            Err(reason) => Err(self.unanswered(reason).await),
-        }
-    }
-
-    /// Reads something without managing it.
-    ///
-    /// # Errors
-    /// As [`Self::register`].
-    pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
-        let monitor = self.clone();
-        let flight = self.0.in_flight.enter();
-        let prepared = self.prepare_read(&read);
-        async move {
-            let (claim, mut goal) = match prepared {
-                Ok(prepared) => prepared,
-                Err(Refused::Invalid(status)) => return Err(status),
-                Err(Refused::Unanswered(reason)) => {
-                    drop(flight);
-                    return Err(monitor.unanswered(reason).await);
-                }
-            };
-            let package = read.resource_type.package().to_owned();
-            let reference = monitor.provider_for(&package, &read.package, read.resource_type.as_str());
-            match monitor.or_stopped(reference).await {
-                Some(Ok(serving)) => goal.provider = serving.text,
-                Some(Err(status)) => {
-                    monitor.0.generator.abandon(&claim.urn);
-                    return Err(status);
-                }
-                None => {
-                    monitor.0.generator.abandon(&claim.urn);
-                    drop(flight);
-                    return Err(monitor.unanswered(Unanswered::Ending).await);
+        let work = self.enter("sending resource outputs").map(|flight| {
+            let (monitor, urn) = (self.clone(), urn.clone());
+            async move {
+                let published = async {
+                    let outputs = monitor.hashed(outputs).await?;
+                    let published = monitor.0.generator.register_outputs(&urn, outputs).await;
+                    published.map_err(Refused::Unanswered)
+                };
+                let published = published.await;
+                drop(flight);
+                match published {
+                    Ok(()) => Ok(()),
+                    Err(refused) => Err(monitor.refused(refused).await),
                 }
             }
-            let outcome = monitor.0.generator.read(claim, goal, read.id).await;
-            drop(flight);
-            monitor.answer(outcome).await
-        }
-    }
-
-    fn prepare_read(&self, read: &Read) -> Result<(Claim, Goal), Refused> {
-        if self.is_closed() {
-            return Err(Refused::Invalid(WireStatus::shut_down(
-                "sending resource registration",
-            )));
-        }
-        if !read.resource_type.is_full() {
-            return Err(Refused::Invalid(WireStatus::invalid(format!(
-                "Type '{}' is not a valid type token (must have format '*:*:*')",
-                read.resource_type
-            ))));
-        }
-        let mut registration = Registration {
-            resource_type: read.resource_type.clone(),
-            name: read.name.clone(),
-            custom: true,
-            inputs: read.inputs.clone(),
-            parent: read.parent.clone(),
-            no_parent: read.no_parent,
-            dependencies: read.dependencies.clone(),
-            property_dependencies: Some(PropertyDependencies::new()),
-            package: read.package.clone(),
-            additional_secret_outputs: read.additional_secret_outputs.clone(),
-            source_position: read.source_position.clone(),
-            stack_trace: read.stack_trace.clone(),
-            ..Registration::default()
-        };
-        self.adopt(&mut registration);
-        // What is read is nobody's to protect or retain.
-        registration.protect = None;
-        registration.retain_on_delete = None;
-        registration.deleted_with = None;
-        let mut goal = goal_of(&mut registration);
-        goal.property_dependencies = PropertyDependencies::new();
-        let claim = self.0.generator.claim(&goal).map_err(Refused::Unanswered)?;
-        Ok((claim, goal))
+        });
+        self.working(work).await
     }
 }
 
 /// Why a request is not taken up.
-enum Refused {
+pub(super) enum Refused {
     /// It is wrong in itself.
     Invalid(WireStatus),
     /// The run is ending.
     Unanswered(Unanswered),
 }
 
+impl From<WireStatus> for Refused {
+    fn from(status: WireStatus) -> Self {
+        Self::Invalid(status)
+    }
+}
+
 /// Builds the goal; big values move out of the registration, which keeps what children inherit.
-fn goal_of(registration: &mut Registration) -> Goal {
+pub(super) fn goal_of(registration: &mut Registration) -> Goal {
     let inputs = std::mem::take(&mut registration.inputs);
     let dependencies = std::mem::take(&mut registration.dependencies);
     let property_dependencies = match registration.property_dependencies.take() {

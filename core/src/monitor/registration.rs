@@ -94,6 +94,8 @@ pub struct Registered {
     pub unknown: bool,
     /// True when it failed and the run goes on all the same.
     pub failed: bool,
+    /// True when it failed because something that it depends on did: nothing was tried.
+    pub skipped: bool,
 }
 
 /// Something to be looked at without managing it.

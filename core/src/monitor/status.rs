@@ -35,6 +35,11 @@ impl WireStatus {
         Self::new(ProviderStatus::Unknown, message)
     }
 
+    /// Creates the status of a call whose task died.
+    pub(super) fn internal(error: &Error) -> Self {
+        Self::new(ProviderStatus::Internal, error.message())
+    }
+
     /// Creates the status of a call that the monitor's end cut off.
     #[must_use]
     pub fn shut_down(doing: &str) -> Self {

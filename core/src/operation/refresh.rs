@@ -55,7 +55,12 @@ impl Frame {
         let reader = Arc::new(executor.with_journal(options, journal.clone()));
         let mut steps = Vec::with_capacity(wanted.len());
         for record in wanted {
-            let provider = registry.of_record(&base, &record.state).await?;
+            let provider = tokio::select! {
+                biased;
+                provider = registry.of_record(&base, &record.state) => provider?,
+                // Nothing has been read, so there is nothing to record.
+                () = executor.control().terminated() => return Ok(base),
+            };
             let state = Arc::clone(&record.state);
             steps.extend(
                 Step::new(StepOp::Refresh, Some(record), Some(state))

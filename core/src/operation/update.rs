@@ -26,6 +26,10 @@ impl Frame {
             );
             return None;
         };
+        if let Some(error) = monitor.fault() {
+            self.control.fail(Failure::Fatal(error), true);
+            return None;
+        }
         let context = ProgramContext {
             info: run,
             monitor: monitor.clone(),
@@ -46,7 +50,7 @@ impl Frame {
             () = self.control.stopped() => {}
         }
         // What has been taken up is brought to its end, or to where it sees that the run is over.
-        monitor.idle().await;
+        self.all_done(&monitor).await;
         self.publish_exports(generator, &monitor).await;
         // Where failures do not stop the run, what is left over goes all the same.
         if !self.control.is_stopped() {
@@ -72,6 +76,21 @@ impl Frame {
             monitor.close();
         }
         outputs
+    }
+
+    /// Waits until nothing is being worked on; the monitor takes nothing more from then on. Who insists waits no longer
+    /// than it takes to say that calls were given up.
+    async fn all_done(&self, monitor: &Monitor) {
+        let clock = Arc::clone(&self.stack.engine.runtime.clock);
+        let insisted = async {
+            self.control.terminated().await;
+            clock.wait(LAST_WORDS).await;
+        };
+        tokio::select! {
+            biased;
+            () = monitor.seal() => {}
+            () = insisted => monitor.seal_now(),
+        }
     }
 
     fn note_end(&self, result: Result<()>) {

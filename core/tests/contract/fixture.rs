@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
@@ -11,9 +11,9 @@ use stackwright::{
     monitor::Registration,
     program::{Program, from_fn},
     provider::{
-        Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
-        HandshakeRequest, Provider, ProviderError, ProviderResult, ProviderStatus, UpdateRequest,
-        UpdateResponse,
+        Capabilities, ConfigureRequest, CreateRequest, CreateResponse, DeleteRequest, DiffChanges,
+        DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider, ProviderError,
+        ProviderResult, ProviderStatus, UpdateRequest, UpdateResponse,
     },
     runtime::Runtime,
     secrets::Base64Provider,
@@ -27,7 +27,9 @@ pub(crate) struct Scripted {
     pub(crate) calls: Mutex<Vec<String>>,
     /// The status with which updates and deletes fail.
     pub(crate) failure: Mutex<Option<ProviderStatus>>,
-    /// Creates of resources named `waits` wait for a cancellation.
+    /// Configure waits as the calls for resources named `waits` do.
+    pub(crate) configure_waits: AtomicBool,
+    /// Creates and deletes of resources named `waits` say that they were entered, and wait to be given up.
     pub(crate) entered: Notify,
     pub(crate) given_up: Notify,
     pub(crate) cancels: AtomicUsize,
@@ -45,6 +47,13 @@ impl Scripted {
         }
     }
 
+    async fn wait_in(&self, name: &str) {
+        if name == "waits" {
+            self.entered.notify_one();
+            self.given_up.notified().await;
+        }
+    }
+
     pub(crate) fn cancelled(&self) -> usize {
         self.cancels.load(Ordering::SeqCst)
     }
@@ -54,6 +63,20 @@ impl Scripted {
 impl Provider for Scripted {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())
+    }
+
+    async fn configure(&self, _request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
+        if self.configure_waits.load(Ordering::SeqCst) {
+            self.wait_in("waits").await;
+        }
+        Ok(None)
+    }
+
+    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+        Ok(InvokeResponse {
+            result: request.arguments,
+            failures: Vec::new(),
+        })
     }
 
     async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
@@ -69,10 +92,7 @@ impl Provider for Scripted {
 
     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
         self.note("create", &request.name);
-        if request.name == "waits" {
-            self.entered.notify_one();
-            self.given_up.notified().await;
-        }
+        self.wait_in(&request.name).await;
         if request.name == "refused" {
             return Err(ProviderError::new(
                 ProviderStatus::Unknown,
@@ -97,6 +117,7 @@ impl Provider for Scripted {
 
     async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
         self.note("delete", &request.name);
+        self.wait_in(&request.name).await;
         self.outcome()
     }
 

@@ -13,4 +13,5 @@ mod errors;
 mod fixture;
 mod journal;
 mod options;
+mod registration;
 mod session;

@@ -46,9 +46,9 @@ impl ResourceMonitor for Service {
     }
 
     async fn invoke(&self, request: Request<ResourceInvokeRequest>) -> Answer<ResourceInvokeResponse> {
-        // Nobody records what a function did, so its call may end with its client's.
-        let answer = self.monitor.invoke_function(request.into_inner()).await?;
-        Ok(Response::new(answer))
+        let monitor = self.monitor.clone();
+        self.answer(async move { monitor.invoke_function(request.into_inner()).await })
+            .await
     }
 
     async fn call(&self, request: Request<ResourceCallRequest>) -> Answer<CallResponse> {
@@ -57,9 +57,8 @@ impl ResourceMonitor for Service {
     }
 
     async fn read_resource(&self, request: Request<ReadResourceRequest>) -> Answer<ReadResourceResponse> {
-        // The URN is claimed here, in the order of arrival.
         let reading = self.monitor.read_resource(request.into_inner());
-        self.answer(reading).await
+        Ok(Response::new(reading.await?))
     }
 
     async fn exists_resource(
@@ -74,9 +73,8 @@ impl ResourceMonitor for Service {
         request: Request<RegisterResourceRequest>,
     ) -> Answer<RegisterResourceResponse> {
         let from_node = is_from_node(request.metadata());
-        // The URN is claimed here, in the order of arrival.
         let registering = self.monitor.register_resource(request.into_inner(), from_node);
-        self.answer(registering).await
+        Ok(Response::new(registering.await?))
     }
 
     async fn register_resource_outputs(

@@ -19,6 +19,9 @@ use crate::{
     urn::Urn,
 };
 
+/// A result that the protocol knows and the published definitions have no name for.
+const SKIPPED: i32 = 2;
+
 type Result<T> = std::result::Result<T, WireStatus>;
 
 impl Monitor {
@@ -109,7 +112,6 @@ impl Monitor {
     ) -> Result<()> {
         let urn = options::urn(&request.urn, "resource")?;
         let outputs = options::collapsed(request.outputs, "outputs")?;
-        let outputs = self.hashed(outputs).await?;
         self.register_outputs(&urn, outputs).await
     }
 }
@@ -277,7 +279,9 @@ impl Accepts {
                 self.resources,
                 self.bytes,
             )?),
-            result: if registered.failed {
+            result: if registered.skipped {
+                SKIPPED
+            } else if registered.failed {
                 WireResult::Fail.into()
             } else {
                 WireResult::Success.into()

@@ -1,0 +1,83 @@
+//! Reading resources through our own API: looking at something without managing it.
+
+use std::future::Future;
+
+use crate::{
+    generator::RegisterOutcome,
+    monitor::{
+        Monitor, Read, Registered, Registration, WireStatus,
+        defaults::Wanted,
+        in_flight::Flight,
+        open_claim::OpenClaim,
+        register::{Refused, goal_of},
+    },
+    resource::{Goal, PropertyDependencies},
+};
+
+impl Monitor {
+    /// Reads something without managing it.
+    ///
+    /// # Errors
+    /// As [`Self::register`].
+    pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        let work = self.prepare_read(&read).map(|(flight, claim, goal)| {
+            let monitor = self.clone();
+            async move {
+                let outcome = monitor.look(read, claim, goal).await;
+                drop(flight);
+                monitor.answer(outcome).await
+            }
+        });
+        self.working(work)
+    }
+
+    async fn look(
+        &self,
+        read: Read,
+        claim: OpenClaim,
+        mut goal: Box<Goal>,
+    ) -> Result<RegisterOutcome, Refused> {
+        let package = read.resource_type.package().to_owned();
+        let what = Wanted::Token(read.resource_type.as_str());
+        let Some(serving) = self.provider_for(&package, &read.package, what).await? else {
+            return Ok(self.0.generator.skip(claim.hand_over(), &goal));
+        };
+        goal.provider = serving.text;
+        let outcome = self.0.generator.read(claim.hand_over(), *goal, read.id).await;
+        outcome.map_err(Refused::Unanswered)
+    }
+
+    fn prepare_read(&self, read: &Read) -> Result<(Flight, OpenClaim, Box<Goal>), Refused> {
+        let flight = self.enter("sending resource registration")?;
+        if !read.resource_type.is_full() {
+            return Err(Refused::Invalid(WireStatus::invalid(format!(
+                "Type '{}' is not a valid type token (must have format '*:*:*')",
+                read.resource_type
+            ))));
+        }
+        let mut registration = Registration {
+            resource_type: read.resource_type.clone(),
+            name: read.name.clone(),
+            custom: true,
+            inputs: read.inputs.clone(),
+            parent: read.parent.clone(),
+            no_parent: read.no_parent,
+            dependencies: read.dependencies.clone(),
+            property_dependencies: Some(PropertyDependencies::new()),
+            package: read.package.clone(),
+            additional_secret_outputs: read.additional_secret_outputs.clone(),
+            source_position: read.source_position.clone(),
+            stack_trace: read.stack_trace.clone(),
+            ..Registration::default()
+        };
+        self.adopt(&mut registration);
+        // What is read is nobody's to protect or retain.
+        registration.protect = None;
+        registration.retain_on_delete = None;
+        registration.deleted_with = None;
+        let mut goal = Box::new(goal_of(&mut registration));
+        goal.property_dependencies = PropertyDependencies::new();
+        let claim = self.claim(&goal)?;
+        Ok((flight, claim, goal))
+    }
+}

@@ -1,0 +1,302 @@
+//! Registrations: each is a task of its own, and each is answered, refused or left unanswered for a reason.
+
+use std::sync::{Arc, Mutex, atomic::Ordering};
+
+use stackwright::{
+    Stack, StackSettings,
+    monitor::{Invoke, Monitor, Read, Registration},
+    operation::{OperationKind, OperationOptions, OperationResult},
+    program::{Program, from_fn},
+    property::{Asset, AssetSource, PropertyValue},
+    resource::ResourceState,
+    urn::Urn,
+};
+
+use crate::fixture::{Scripted, program, resource, stack};
+
+fn names(result: &OperationResult) -> Vec<&str> {
+    let provided = result.snapshot.resources.iter();
+    let custom = provided.filter(|state| state.custom && !state.is_provider());
+    custom.map(|state| state.urn.name()).collect()
+}
+
+async fn update(stack: &Stack, program: Arc<dyn Program>) -> Arc<OperationResult> {
+    let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
+    operation.wait().await
+}
+
+/// An asset whose file is not there.
+fn nowhere() -> PropertyValue {
+    let asset = Asset {
+        hash: "".into(),
+        source: AssetSource::Path("/nowhere/at/all".to_owned()),
+    };
+    PropertyValue::Asset(Arc::new(asset))
+}
+
+fn succeeded(result: &OperationResult) {
+    assert!(result.error.is_none(), "{:?}", result.error);
+    assert!(result.snapshot.pending_operations.is_empty());
+}
+
+async fn destroyed(stack: &Stack) {
+    let result = stack.destroy(OperationOptions::default()).wait().await;
+    succeeded(&result);
+    assert!(result.snapshot.resources.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registration_goes_on_when_its_caller_has_gone_away() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let scripted = Arc::clone(&provider);
+    let program = from_fn(move |context| {
+        let provider = Arc::clone(&scripted);
+        async move {
+            drop(context.monitor.register(resource("never awaited", "1")));
+            let waiting = tokio::spawn(context.monitor.register(resource("waits", "1")));
+            provider.entered.notified().await;
+            waiting.abort();
+            assert!(waiting.await.is_err());
+            provider.given_up.notify_one();
+            Ok(())
+        }
+    });
+    let result = update(&stack, program).await;
+    succeeded(&result);
+    let mut names = names(&result);
+    names.sort_unstable();
+    assert_eq!(names, ["never awaited", "waits"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invoke_that_is_dropped_leaves_its_default_provider_to_the_next_one() {
+    let provider = Arc::new(Scripted::default());
+    provider.configure_waits.store(true, Ordering::SeqCst);
+    let stack = stack(&provider, StackSettings::default()).await;
+    let scripted = Arc::clone(&provider);
+    let program = from_fn(move |context| {
+        let provider = Arc::clone(&scripted);
+        async move {
+            let monitor = context.monitor.clone();
+            let invoking = tokio::spawn(async move {
+                let invoke = Invoke {
+                    token: "echo:index:lookup".to_owned(),
+                    ..Invoke::default()
+                };
+                monitor.invoke(invoke).await
+            });
+            provider.entered.notified().await;
+            invoking.abort();
+            assert!(invoking.await.is_err());
+            provider.given_up.notify_one();
+            context.monitor.register(resource("a", "1")).await?;
+            Ok(())
+        }
+    });
+    let result = update(&stack, program).await;
+    succeeded(&result);
+    assert_eq!(names(&result), ["a"]);
+}
+
+fn read(name: &str, dependencies: Vec<Urn>) -> Read {
+    Read {
+        resource_type: "echo:index:Echo".into(),
+        name: name.to_owned(),
+        id: "7".into(),
+        dependencies,
+        ..Read::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_that_depends_on_nothing_known_is_refused() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let program = from_fn(|context| async move {
+        let ghost = Urn::parse("urn:pulumi:dev::shop::echo:index:Echo::ghost")?;
+        context.monitor.read(read("r", vec![ghost])).await?;
+        Ok(())
+    });
+    let result = update(&stack, program).await;
+    let error = result.error.clone().unwrap();
+    assert!(error.message().contains("refers to missing resource"), "{error}");
+    assert!(names(&result).is_empty());
+    destroyed(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_depends_on_a_failed_resource_is_skipped_whether_registered_or_read() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let program = from_fn(|context| async move {
+        let refused = context.monitor.register(resource("refused", "1")).await?;
+        assert!(refused.failed && !refused.skipped);
+        let read = context.monitor.read(read("r", vec![refused.urn.clone()])).await?;
+        assert!(read.failed && read.skipped);
+        let dependent = Registration {
+            dependencies: vec![refused.urn],
+            ..resource("dependent", "1")
+        };
+        let dependent = context.monitor.register(dependent).await?;
+        assert!(dependent.failed && dependent.skipped);
+        Ok(())
+    });
+    let options = OperationOptions {
+        continue_on_error: true,
+        ..OperationOptions::default()
+    };
+    let operation = stack.start(OperationKind::Update, options, Some(program));
+    let result = operation.wait().await;
+    let error = result.error.clone().unwrap();
+    assert!(error.message().contains("refused by the provider"), "{error}");
+    assert!(names(&result).is_empty());
+    destroyed(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registration_that_is_refused_for_its_asset_was_never_made() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let first = program(&[("a", "1"), ("b", "1")]);
+    succeeded(&*update(&stack, first).await);
+    let program = from_fn(|context| async move {
+        for name in ["a", "b"] {
+            let mut missing = resource(name, "1");
+            missing.inputs.insert("file", nowhere());
+            let refused = context.monitor.register(missing).await.unwrap_err();
+            assert!(refused.message.contains("/nowhere/at/all"), "{}", refused.message);
+        }
+        // The program may try again with what is there.
+        context.monitor.register(resource("a", "1")).await?;
+        Ok(())
+    });
+    let result = update(&stack, program).await;
+    succeeded(&result);
+    assert_eq!(names(&result), ["a"]);
+    assert!(provider.calls.lock().unwrap().contains(&"delete b".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_registration_that_is_refused_hears_of_it() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let program = from_fn(|context| async move {
+        let mut missing = resource("a", "1");
+        missing.inputs.insert("file", nowhere());
+        let refused = context.monitor.register(missing);
+        let a = Urn::parse("urn:pulumi:dev::shop::echo:index:Echo::a")?;
+        let dependent = Registration {
+            dependencies: vec![a],
+            ..resource("dependent", "1")
+        };
+        let dependent = context.monitor.register(dependent);
+        assert!(refused.await.is_err());
+        dependent.await?;
+        Ok(())
+    });
+    let error = update(&stack, program).await.error.clone().unwrap();
+    assert!(error.message().contains("refers to missing resource"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_taken_once_leftovers_are_being_deleted() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    provider.given_up.notify_one();
+    let first = program(&[("waits", "1")]);
+    succeeded(&*update(&stack, first).await);
+    provider.entered.notified().await;
+    let kept: Arc<Mutex<Option<Monitor>>> = Arc::default();
+    let program = from_fn({
+        let kept = Arc::clone(&kept);
+        move |context| {
+            *kept.lock().unwrap() = Some(context.monitor.clone());
+            async { Ok(()) }
+        }
+    });
+    let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
+    provider.entered.notified().await;
+    let monitor = kept.lock().unwrap().clone().unwrap();
+    let late = monitor.register(resource("waits", "2")).await.unwrap_err();
+    assert_eq!(
+        late.message,
+        "resource monitor shut down while sending resource registration"
+    );
+    let late = monitor.read(read("r", Vec::new())).await.unwrap_err();
+    assert!(late.is_shut_down());
+    let late = monitor.invoke(Invoke {
+        token: "echo:index:lookup".to_owned(),
+        ..Invoke::default()
+    });
+    assert!(late.await.unwrap_err().is_shut_down());
+    provider.given_up.notify_one();
+    let result = operation.wait().await;
+    succeeded(&result);
+    assert!(names(&result).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recorded_provider_stays_as_long_as_somebody_names_it() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let reference: Arc<Mutex<String>> = Arc::default();
+    let explicit = from_fn({
+        let reference = Arc::clone(&reference);
+        move |context| {
+            let reference = Arc::clone(&reference);
+            async move {
+                let base = context.monitor.register(resource("base", "1")).await?;
+                let explicit = Registration {
+                    resource_type: "pulumi:providers:echo".into(),
+                    dependencies: vec![base.urn],
+                    ..resource("explicit", "1")
+                };
+                let explicit = context.monitor.register(explicit).await?;
+                *reference.lock().unwrap() = format!("{}::{}", explicit.urn, explicit.id);
+                let mut user = resource("a", "1");
+                user.package.provider.clone_from(&reference.lock().unwrap());
+                context.monitor.register(user).await?;
+                Ok(())
+            }
+        }
+    });
+    succeeded(&*update(&stack, explicit).await);
+    // Now only its reference is left in the program: for what it made, and for something new.
+    let named = from_fn({
+        let reference = Arc::clone(&reference);
+        move |context| {
+            let reference = reference.lock().unwrap().clone();
+            async move {
+                for name in ["a", "b"] {
+                    let mut user = resource(name, "1");
+                    user.package.provider.clone_from(&reference);
+                    context.monitor.register(user).await?;
+                }
+                Ok(())
+            }
+        }
+    });
+    let result = update(&stack, named).await;
+    succeeded(&result);
+    let is_explicit = |state: &Arc<ResourceState>| state.urn.name() == "explicit";
+    assert!(result.snapshot.resources.iter().any(is_explicit));
+    let mut names = names(&result);
+    names.sort_unstable();
+    assert_eq!(names, ["a", "b", "base"]);
+    // When nobody names it any more it goes, after what it managed and before what it depends on.
+    let result = update(&stack, program(&[])).await;
+    succeeded(&result);
+    assert!(!result.snapshot.resources.iter().any(is_explicit));
+    assert_eq!(
+        *provider.calls.lock().unwrap(),
+        [
+            "create base",
+            "create a",
+            "create b",
+            "delete b",
+            "delete a",
+            "delete base"
+        ]
+    );
+}
