@@ -65,6 +65,8 @@ struct Progress {
     waiters: Vec<oneshot::Sender<()>>,
     waits_for: Vec<Urn>,
     custom: bool,
+    /// A custom resource has published outputs of its own.
+    published: bool,
     children: Vec<Urn>,
 }
 
@@ -194,6 +196,18 @@ impl Claims {
     /// Tells whether [`Self::keep`] has kept a record.
     pub(crate) fn is_kept(&self, id: StateId) -> bool {
         self.taken().kept.contains(&id)
+    }
+
+    /// Notes that a custom resource publishes outputs, and returns the URN that its record had before this run; `None`
+    /// unless it is there and does so for the first time.
+    pub(crate) fn publishes(&self, urn: &Urn) -> Option<Urn> {
+        let mut taken = self.taken();
+        let progress = taken.registrations.get_mut(urn)?;
+        if !progress.custom || !progress.done || progress.failed || progress.published {
+            return None;
+        }
+        progress.published = true;
+        Some(taken.new_to_old.get(urn).unwrap_or(urn).clone())
     }
 
     /// Tells whether a URN was claimed.

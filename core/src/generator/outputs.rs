@@ -6,11 +6,11 @@ use crate::{
     executor::{Step, StepOp},
     generator::{Generator, Unanswered},
     property::PropertyMap,
-    state::StateRef,
+    state::{StateId, StateRef},
     urn::Urn,
 };
 
-/// A registered component that has not published its outputs.
+/// A registered resource that has not published its outputs; components are expected to.
 pub(super) struct Component {
     op: StepOp,
     old: Option<StateRef>,
@@ -50,6 +50,7 @@ impl Generator {
                 _ => components.remove(urn),
             }
         };
+        let component = component.or_else(|| self.custom_without_outputs(urn));
         let Some(component) = component else {
             return Err(self.bail(
                 Some(urn),
@@ -57,6 +58,35 @@ impl Generator {
             ));
         };
         self.publish_outputs(component, outputs).await
+    }
+
+    /// Returns a custom resource that has a record and has published no outputs. Hardly any ever does, so that what is
+    /// needed for it is looked up instead of being kept for all.
+    fn custom_without_outputs(&self, urn: &Urn) -> Option<Component> {
+        let old = self.claims.publishes(urn)?;
+        let old = self.base.live(&old).cloned();
+        let state = self.executor.published(urn)?;
+        let recorded = |record: &&StateRef| record.state.urn == *urn && !record.state.delete;
+        let record = match self.executor.journal() {
+            Some(journal) => journal.with_ledger(|ledger| ledger.records().find(recorded).cloned())??,
+            None => StateRef {
+                id: StateId(u64::MAX),
+                state: Arc::clone(&state),
+            },
+        };
+        let op = match &old {
+            _ if state.external => StepOp::Read,
+            None => StepOp::Create,
+            Some(old) if old.state.id != state.id => StepOp::CreateReplacement,
+            Some(old) if Arc::ptr_eq(&old.state, &state) => StepOp::Same,
+            Some(_) => StepOp::Update,
+        };
+        Some(Component {
+            op,
+            old,
+            record,
+            deferred: None,
+        })
     }
 
     async fn publish_outputs(&self, component: Component, outputs: PropertyMap) -> Result<(), Unanswered> {
