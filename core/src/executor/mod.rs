@@ -33,7 +33,11 @@ pub use outcome::{StepFailure, StepOutcome};
 pub(crate) use schedule::run_in_order;
 pub use step::{Step, StepDetail, is_default_provider_name};
 
-use slots::Slots;
+use slots::{Slot, Slots};
+
+/// How many questions to providers may be open for each step that may work: questions are cheap, and still a provider
+/// must not be asked thousands at once.
+const QUESTIONS: usize = 16;
 
 /// What the user's options say to the executor.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +67,7 @@ pub struct Executor {
     journal: Option<Journal>,
     control: Control,
     slots: Slots,
+    questions: Slots,
     counts: ChangeCounts,
     steps: AtomicU64,
     maybe_corrupt: AtomicBool,
@@ -83,6 +88,7 @@ impl Executor {
         control: Control,
     ) -> Self {
         let slots = Slots::new(options.parallel, runtime.clone());
+        let questions = Slots::new(options.parallel.saturating_mul(QUESTIONS), runtime.clone());
         Self {
             options,
             runtime,
@@ -90,6 +96,7 @@ impl Executor {
             journal,
             control,
             slots,
+            questions,
             counts: ChangeCounts::new(),
             steps: AtomicU64::new(0),
             maybe_corrupt: AtomicBool::new(false),
@@ -200,6 +207,11 @@ impl Executor {
 
     pub(crate) fn now(&self) -> Timestamp {
         self.runtime.clock.now()
+    }
+
+    /// Waits until one question more may be put to a provider.
+    pub(crate) async fn question(&self) -> Slot {
+        self.questions.acquire().await
     }
 
     /// Resolves when running provider calls are to be given up.

@@ -425,9 +425,13 @@ impl Generator {
         urn: &Urn,
         question: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, Unanswered> {
+        let answered = async {
+            let _slot = self.executor.question().await;
+            question.await
+        };
         tokio::select! {
             biased;
-            answer = question => answer.map_err(|error| {
+            answer = answered => answer.map_err(|error| {
                 if self.executor.control().is_cancelled() { Unanswered::Ending } else { self.bail(Some(urn), error.message) }
             }),
             () = self.executor.terminated() => Err(Unanswered::Ending),
