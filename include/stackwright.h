@@ -675,7 +675,7 @@ sw_status_t sw_context_fail(const struct sw_context_t *context,
  * `dependencies`, `propertyDependencies`, `provider` (`<urn>::<id>`), `providers`, `version`, `pluginDownloadURL`,
  * `protect`, `deleteBeforeReplace`, `ignoreChanges`, `replaceOnChanges`, `additionalSecretOutputs`, `aliases`,
  * `importId`, `customTimeouts`, `retainOnDelete`, `deletedWith`, `replaceWith`, `hideDiffs`, `replacementTrigger`.
- * The result is `{"urn", "id", "outputs", "unknown", "failed"}`.
+ * The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`.
  *
  * Returns `SW_STATUS_CANCELLED` when the run ends first; the program should then return.
  *

@@ -276,7 +276,7 @@ pub unsafe extern "C" fn sw_context_fail(
 /// `dependencies`, `propertyDependencies`, `provider` (`<urn>::<id>`), `providers`, `version`, `pluginDownloadURL`,
 /// `protect`, `deleteBeforeReplace`, `ignoreChanges`, `replaceOnChanges`, `additionalSecretOutputs`, `aliases`,
 /// `importId`, `customTimeouts`, `retainOnDelete`, `deletedWith`, `replaceWith`, `hideDiffs`, `replacementTrigger`.
-/// The result is `{"urn", "id", "outputs", "unknown", "failed"}`.
+/// The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`.
 ///
 /// Returns `SW_STATUS_CANCELLED` when the run ends first; the program should then return.
 ///

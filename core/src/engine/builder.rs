@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    engine::{Engine, EngineParts, service::EngineService},
+    engine::{Engine, EngineParts, fetch::HttpFetch, service::EngineService},
     error::{Error, Result},
     plugin::PluginSettings,
+    property::hash::Fetch,
     provider::{
         LoaderParts, PoolSettings, Provider, ProviderLoader, ProviderPool, Resolver, builtin::StackReader,
         grpc::GrpcOptions,
@@ -27,6 +28,7 @@ pub struct EngineBuilder {
     calls: GrpcOptions,
     host: Option<HostFacts>,
     stacks: Option<Arc<dyn StackReader>>,
+    fetch: Option<Arc<dyn Fetch>>,
 }
 
 impl EngineBuilder {
@@ -42,6 +44,7 @@ impl EngineBuilder {
             calls: GrpcOptions::default(),
             host: None,
             stacks: None,
+            fetch: None,
         }
     }
 
@@ -115,6 +118,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets who fetches what the URIs of remote assets and archives name; without it, the engine does so over HTTP.
+    #[must_use]
+    pub fn fetch(mut self, fetch: Arc<dyn Fetch>) -> Self {
+        self.fetch = Some(fetch);
+        self
+    }
+
     /// Builds the engine.
     ///
     /// # Errors
@@ -137,6 +147,9 @@ impl EngineBuilder {
             engine: Arc::clone(&service) as _,
             options: self.calls,
         });
+        let fetch = self
+            .fetch
+            .unwrap_or_else(|| Arc::new(HttpFetch::new(self.runtime.spawner.clone())));
         Ok(Engine(Arc::new(EngineParts {
             runtime: self.runtime,
             store,
@@ -146,6 +159,7 @@ impl EngineBuilder {
             pool,
             service,
             stacks: self.stacks,
+            fetch,
         })))
     }
 }

@@ -1,6 +1,7 @@
 //! The engine: components in, stacks and their operations out. A value, with nothing global behind it.
 
 mod builder;
+mod fetch;
 mod parts;
 mod service;
 mod stack;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     engine::service::EngineService,
+    property::hash::Fetch,
     provider::{ProviderLoader, ProviderPool, builtin::StackReader},
     runtime::Runtime,
     secrets::SecretsProvider,
@@ -21,4 +22,6 @@ pub(crate) struct EngineParts {
     pub(crate) service: Arc<EngineService>,
     /// Reads other stacks; `None` reads those of the engine's own store.
     pub(crate) stacks: Option<Arc<dyn StackReader>>,
+    /// Fetches the contents of remote assets and archives.
+    pub(crate) fetch: Arc<dyn Fetch>,
 }

@@ -29,7 +29,7 @@ use crate::{
     error::Error,
     generator::{Generator, Unanswered},
     program::RunInfo,
-    property::{PropertyMap, PropertyValue},
+    property::{PropertyMap, PropertyValue, hash::Fetch},
     runtime::Runtime,
     urn::Urn,
 };
@@ -52,6 +52,7 @@ pub struct Monitor(Arc<Shared>);
 struct Shared {
     generator: Arc<Generator>,
     run: Arc<RunInfo>,
+    fetch: Arc<dyn Fetch>,
     defaults: DefaultProviders,
     parents: Parents,
     packages: Packages,
@@ -74,11 +75,12 @@ struct Shared {
 impl Monitor {
     /// Creates the monitor of one run.
     #[must_use]
-    pub fn new(generator: Arc<Generator>, run: Arc<RunInfo>) -> Self {
+    pub fn new(generator: Arc<Generator>, run: Arc<RunInfo>, fetch: Arc<dyn Fetch>) -> Self {
         let defaults = DefaultProviders::new(&run, generator.base());
         Self(Arc::new(Shared {
             generator,
             run,
+            fetch,
             defaults,
             parents: Parents::default(),
             packages: Packages::default(),

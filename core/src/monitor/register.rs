@@ -165,7 +165,7 @@ impl Monitor {
         let spawner = &self.0.generator.executor().runtime().spawner;
         tokio::select! {
             biased;
-            hashed = fill_hashes(values, &directory, spawner, None) => hashed.map_err(|error| {
+            hashed = fill_hashes(values, &directory, spawner, Some(&*self.0.fetch)) => hashed.map_err(|error| {
                 Refused::Invalid(WireStatus::invalid(error.message().to_owned()))
             }),
             // A file may be a pipe that nobody ever writes to.

@@ -17,7 +17,11 @@ use crate::{
 impl Frame {
     /// Runs the program and all that follows from it; returns the stack's outputs.
     pub(super) async fn update(&self, generator: &Arc<Generator>, run: Arc<RunInfo>) -> Option<PropertyMap> {
-        let monitor = Monitor::new(Arc::clone(generator), Arc::clone(&run));
+        let monitor = Monitor::new(
+            Arc::clone(generator),
+            Arc::clone(&run),
+            Arc::clone(&self.stack.engine.fetch),
+        );
         self.session.own(|parts| parts.monitor = Some(monitor.clone()));
         let Some(program) = self.program.clone() else {
             self.control.fail(

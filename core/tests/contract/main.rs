@@ -14,4 +14,5 @@ mod fixture;
 mod journal;
 mod options;
 mod registration;
+mod remote;
 mod session;
