@@ -61,6 +61,8 @@ struct Taken {
 #[derive(Default)]
 struct Progress {
     done: bool,
+    /// It waits for nothing any more, and works with its record.
+    begun: bool,
     failed: bool,
     waiters: Vec<oneshot::Sender<()>>,
     waits_for: Vec<Urn>,
@@ -94,9 +96,21 @@ pub(crate) enum Awaited {
 }
 
 impl Taken {
+    /// Tells whether a record is as the last run left it: nobody has claimed it, or who did still waits for others.
+    fn is_free(&self, record: &StateRef) -> bool {
+        let urn = &record.state.urn;
+        if self.deleted.contains_key(urn) {
+            return false;
+        }
+        let current = self.old_to_new.get(urn).unwrap_or(urn);
+        let claimed = self.registrations.get(current);
+        !self.operated.contains(&record.id)
+            || claimed.is_some_and(|progress| !progress.begun && !progress.done)
+    }
+
     fn reserve(&mut self, candidates: &[StateRef]) -> Vec<StateRef> {
         let mut free = candidates.to_vec();
-        free.retain(|candidate| !self.operated.contains(&candidate.id));
+        free.retain(|candidate| self.is_free(candidate));
         for candidate in &free {
             self.reserved
                 .insert(candidate.state.urn.clone(), Progress::default());
@@ -340,7 +354,7 @@ impl Claims {
                 let mut taken = self.taken();
                 let others = candidates.iter().find(|candidate| {
                     let reserved = taken.reserved.get(&candidate.state.urn);
-                    reserved.is_some_and(|entry| !entry.done) && !taken.operated.contains(&candidate.id)
+                    reserved.is_some_and(|entry| !entry.done) && taken.is_free(candidate)
                 });
                 let Some(other) = others.map(|candidate| candidate.state.urn.clone()) else {
                     return taken.reserve(candidates);
@@ -367,13 +381,20 @@ impl Claims {
         }
     }
 
-    /// Waits while a delete-before-replace looks at the record of `urn`; then tells the keys if it was deleted.
-    pub(crate) async fn deleted(&self, urn: &Urn) -> Option<Vec<String>> {
+    /// Lets the registration of `urn` begin with its record, as soon as no delete-before-replace looks at that; then
+    /// tells the keys if it was deleted.
+    pub(crate) async fn begin(&self, urn: &Urn, record: &StateRef) -> Option<Vec<String>> {
+        let old = &record.state.urn;
         loop {
             let turn = {
                 let mut taken = self.taken();
-                match taken.reserved.get_mut(urn).filter(|progress| !progress.done) {
-                    None => return taken.deleted.get(urn).cloned(),
+                match taken.reserved.get_mut(old).filter(|progress| !progress.done) {
+                    None => {
+                        if let Some(progress) = taken.registrations.get_mut(urn) {
+                            progress.begun = true;
+                        }
+                        return taken.deleted.get(old).cloned();
+                    }
                     Some(progress) => {
                         let (sender, turn) = oneshot::channel();
                         progress.waiters.push(sender);

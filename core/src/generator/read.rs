@@ -45,6 +45,10 @@ impl Generator {
         if let Some(skipped) = self.await_dependencies(&urn, &goal).await? {
             return Ok(skipped);
         }
+        if let Some(old) = &old {
+            // What was deleted meanwhile is still on record, and goes with the rest at the end.
+            drop(self.claims.begin(&urn, old).await);
+        }
         let provider = self.provider_of(&urn, &goal).await?;
         let mut new = new_state(&goal, urn.clone(), old.as_ref().map(|old| &*old.state));
         new.external = true;

@@ -98,7 +98,7 @@ impl Generator {
             return Box::pin(self.check_skipped(urn, old, goal, skipped)).await;
         }
         let recreating = match &old {
-            Some(old) => self.claims.deleted(&old.state.urn).await,
+            Some(old) => self.claims.begin(&urn, old).await,
             None => None,
         };
         let provider = self.provider_of(&urn, &goal).await?;

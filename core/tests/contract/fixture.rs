@@ -22,6 +22,8 @@ use stackwright::{
 use tokio::sync::Notify;
 
 /// Fails or waits as it is told, and counts what it is asked.
+///
+/// Changes of resources named `base` and `tied` replace them, the old one first.
 #[derive(Default)]
 pub(crate) struct Scripted {
     pub(crate) calls: Mutex<Vec<String>>,
@@ -80,12 +82,20 @@ impl Provider for Scripted {
     }
 
     async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        let same = request.old_inputs == request.news;
+        let replaced = !same && matches!(request.name.as_str(), "base" | "tied");
         Ok(DiffResponse {
-            changes: if request.old_inputs == request.news {
+            changes: if same {
                 DiffChanges::None
             } else {
                 DiffChanges::Some
             },
+            replaces: if replaced {
+                vec!["value".to_owned()]
+            } else {
+                Vec::new()
+            },
+            delete_before_replace: replaced,
             ..DiffResponse::default()
         })
     }

@@ -300,3 +300,37 @@ async fn a_recorded_provider_stays_as_long_as_somebody_names_it() {
         ]
     );
 }
+
+/// Registers `base` and, at once, what is made from it.
+fn pair(value: &'static str) -> Arc<dyn Program> {
+    from_fn(move |context| async move {
+        let base = context.monitor.register(resource("base", value));
+        let urn = Urn::parse("urn:pulumi:dev::shop::echo:index:Echo::base")?;
+        let mut tied = resource("tied", value);
+        tied.property_dependencies = Some([("value".into(), vec![urn.clone()])].into_iter().collect());
+        tied.dependencies = vec![urn];
+        let tied = context.monitor.register(tied);
+        base.await?;
+        tied.await?;
+        Ok(())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dependent_that_waits_for_what_is_replaced_goes_before_it() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    succeeded(&*update(&stack, pair("1")).await);
+    succeeded(&*update(&stack, pair("2")).await);
+    assert_eq!(
+        *provider.calls.lock().unwrap(),
+        [
+            "create base",
+            "create tied",
+            "delete tied",
+            "delete base",
+            "create base",
+            "create tied"
+        ]
+    );
+}
