@@ -219,7 +219,7 @@ impl Generator {
             Some(Arc::clone(&record.state)),
         );
         match step {
-            Some(step) => match self.executor.run_step(step.with_detail(detail)).await {
+            Some(step) => match self.executor.run_step(&mut step.with_detail(detail)).await {
                 Ok(_) => Ok(()),
                 Err(_) => Err(Unanswered::Ending),
             },

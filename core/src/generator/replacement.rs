@@ -113,8 +113,8 @@ impl Generator {
             return Ok(Ok(StepOutcome::default()));
         };
         let step = step.with_provider(provider).with_detail(detail);
-        let step = step.with_diff(dependent.keys.clone(), Vec::new(), None);
-        Ok(self.executor.run_step(step).await)
+        let mut step = step.with_diff(dependent.keys.clone(), Vec::new(), None);
+        Ok(self.executor.run_step(&mut step).await)
     }
 
     async fn delete_and_create(

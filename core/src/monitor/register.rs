@@ -11,7 +11,7 @@ use crate::{
         open_claim::OpenClaim,
     },
     property::{PropertyMap, hash::fill_hashes},
-    resource::Goal,
+    resource::{Goal, PropertyDependencies},
     token::TypeToken,
     urn::{ROOT_STACK_TYPE, Urn},
 };
