@@ -9,7 +9,7 @@ use std::{
 use pyo3::prelude::*;
 use stackwright::Error;
 
-use crate::errors::to_exception;
+use crate::{errors::to_exception, gate};
 
 /// How often the owner looks for more work before its other work gets its turn.
 const ROUNDS: usize = 16;
@@ -46,7 +46,7 @@ impl Bell {
                 let _rung = rustix::io::write(write, &[1]);
             }
             Self::Call(wake) => {
-                let _called = Python::try_attach(|py| {
+                let _called = gate::attach(|py| {
                     if let Err(error) = wake.call0(py) {
                         error.write_unraisable(py, None);
                     }

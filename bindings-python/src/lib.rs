@@ -7,6 +7,7 @@ mod config;
 mod convert;
 mod engine;
 mod errors;
+mod gate;
 mod host;
 mod operation;
 mod program;
@@ -27,6 +28,7 @@ mod _stackwright {
         convert::{find_outputs, from_json, round_trip, to_json},
         engine::Engine,
         errors::error_kinds,
+        gate::close_gate,
         operation::{Events, Operation, OperationOutcome},
         program::{Registered, Run},
         provider::{

@@ -323,4 +323,4 @@ def test_a_resolver_answers_with_an_address_or_a_provider_and_its_error_is_uncha
             assert not (tmp_path / "a.txt").exists()
     finally:
         plugin.kill()
-        plugin.wait()
+        plugin.communicate()

@@ -23,6 +23,7 @@ __all__ = [
     "Stack",
     "UpdateRequest",
     "Worker",
+    "close_gate",
     "error_kinds",
     "find_outputs",
     "from_json",
@@ -33,6 +34,7 @@ __all__ = [
 _Callback = Callable[[Any, BaseException | None], None]
 _Program = tuple[Callable[[Run], None], Completions | None, bool] | str
 
+def close_gate() -> None: ...
 def error_kinds() -> list[tuple[int, str]]: ...
 def find_outputs(inputs: dict[str, Any]) -> list[tuple[str, Any]]: ...
 def from_json(text: str) -> dict[str, Any]: ...

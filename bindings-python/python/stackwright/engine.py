@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from . import host as _host
 from . import journal as _journal
@@ -17,6 +17,7 @@ from . import provider as _provider
 from ._bridge import answer
 from ._runner import Program
 from ._stackwright import Engine as NativeEngine
+from ._stackwright import close_gate
 from .host import Secrets, StackReader
 from .journal import Journal
 from .provider import Resolver
@@ -41,14 +42,20 @@ class Plugins:
     there by itself: it runs in this interpreter's environment."""
 
 
+_PATIENCE: Final = 1.0
+"""How long the interpreter's end waits for methods of providers that still run, in seconds."""
+
 _open: weakref.WeakSet[NativeEngine] = weakref.WeakSet()
 
 
 @atexit.register
 def _abandon() -> None:
     # Threads of the engine must not come into the interpreter while it ends.
+    close_gate()
     for engine in list(_open):
         engine.abandon()
+    # A thread that comes back from native code while the interpreter ends would end the process with it.
+    _provider.join_threads(_PATIENCE)
 
 
 class Engine:

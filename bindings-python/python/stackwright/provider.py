@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -270,9 +271,32 @@ def describe_resolver(resolver: Resolver) -> Described:
     return (lambda request: understood(request, resolver(request))), False
 
 
+_workers: Final[set[threading.Thread]] = set()
+
+
 def start_thread(worker: Worker) -> None:
     """Starts a thread that runs blocking methods."""
-    threading.Thread(target=worker.serve, name="stackwright provider", daemon=True).start()
+
+    def serve() -> None:
+        try:
+            worker.serve()
+        finally:
+            _workers.discard(threading.current_thread())
+
+    thread = threading.Thread(target=serve, name="stackwright provider", daemon=True)
+    _workers.add(thread)
+    try:
+        thread.start()
+    except BaseException:
+        _workers.discard(thread)
+        raise
+
+
+def join_threads(seconds: float) -> None:
+    """Waits for the threads of providers that have been closed, all in all for ``seconds`` at most."""
+    deadline = time.monotonic() + seconds
+    for thread in list(_workers):
+        thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def start_task(method: Callable[..., Awaitable[Any]], arguments: tuple[Any, ...], reply: Reply) -> asyncio.Task[None]:

@@ -13,7 +13,10 @@ use stackwright::{
 };
 use tokio::{runtime::Handle, sync::oneshot};
 
-use crate::completions::{Completions, Queue};
+use crate::{
+    completions::{Completions, Queue},
+    gate,
+};
 
 pub(crate) use run::{Registered, Run};
 
@@ -71,7 +74,7 @@ impl Program for PythonProgram {
             // No thread of the engine may wait for the interpreter's lock.
             None => drop(
                 self.handle
-                    .spawn_blocking(move || Python::try_attach(|py| -> PyResult<()> { call(py) })),
+                    .spawn_blocking(move || gate::attach(|py| -> PyResult<()> { call(py) })),
             ),
         }
         let ended = tokio::select! {

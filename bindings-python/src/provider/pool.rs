@@ -12,6 +12,8 @@ use std::{
 
 use pyo3::prelude::*;
 
+use crate::gate;
+
 /// A lock that took this long was held by a thread that computes: the interpreter takes it away after 5 ms.
 const COMPUTING: Duration = Duration::from_millis(4);
 
@@ -72,7 +74,7 @@ impl Pool {
             drop(state);
             let pool = Arc::clone(self);
             // The start needs the interpreter, for which no thread of the engine may wait.
-            drop(handle.spawn_blocking(move || Python::try_attach(|py| pool.start(py))));
+            drop(handle.spawn_blocking(move || gate::attach(|py| pool.start(py))));
         }
     }
 

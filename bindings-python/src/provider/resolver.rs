@@ -13,7 +13,10 @@ use stackwright::{
 };
 
 use super::PythonProvider;
-use crate::host::{HostContext, HostFunction};
+use crate::{
+    gate,
+    host::{HostContext, HostFunction},
+};
 
 /// Which plugin is needed.
 #[pyclass(frozen, module = "stackwright._stackwright")]
@@ -111,7 +114,7 @@ impl Resolver for PythonResolver {
         };
         let providers = self.providers.clone();
         let read = self.providers.handle.spawn_blocking(move || {
-            Python::try_attach(|py| {
+            gate::attach(|py| {
                 PythonProvider::read(description.bind(py), &providers).map_err(|error| error.to_string())
             })
         });
