@@ -115,7 +115,7 @@ impl PropertyDependencies {
     /// properties share are compared once.
     pub fn is_like(&self, other: &Self, same: impl Fn(&[Urn], &[Urn]) -> bool) -> bool {
         let (left, right) = (self.entries(), other.entries());
-        let mut last: Option<(&Arc<Vec<Urn>>, &Arc<Vec<Urn>>)> = None;
+        let mut last = None;
         left.len() == right.len()
             && left
                 .iter()
