@@ -97,7 +97,7 @@ export interface EngineSettings {
   /** Where relative folders of the store stand. */
   baseDirectory: string
   /** What secrets are encrypted with. */
-  passphrase: string
+  passphrase?: string
   /** Providers in this process. */
   providers: Array<ProviderEntry>
   /** Folders with plugins. */

@@ -232,9 +232,10 @@ fn build(
     let runtime = Runtime::system(shared.handle.clone());
     let base = match settings.base_directory {
         Some(base) => base,
-        None => std::env::current_dir()
-            .map_err(|error| Failure::invalid(format!("there is no working directory: {error}")))?,
+        None => ".".into(),
     };
+    let base = std::path::absolute(base)
+        .map_err(|error| Failure::invalid(format!("there is no working directory: {error}")))?;
     let _context = shared.handle.enter();
     let store = stackwright::store::open(&settings.store, &base, &runtime)?;
     let mut secrets: Arc<dyn SecretsProvider> = match settings.passphrase {

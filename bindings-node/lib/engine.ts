@@ -24,7 +24,7 @@ export interface PluginOptions {
 export interface EngineOptions {
     /** Where states live: `file:///absolute/folder`, `file://./relative/folder` or `memory://`. */
     store: string;
-    /** What secrets are encrypted with; empty when absent. */
+    /** What secrets are encrypted with; without it, secrets are only encoded. */
     passphrase?: string;
     /** Where relative folders of the store stand; the working directory when the engine is made. */
     baseDirectory?: string;
@@ -81,7 +81,7 @@ export class Engine {
                 new native.Engine(bridge.native, {
                     store: options.store,
                     baseDirectory: options.baseDirectory ?? process.cwd(),
-                    passphrase: options.passphrase ?? "",
+                    ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
                     providers: Object.entries(options.providers ?? {}).map(([name, provider]) =>
                         bridge.addProvider(name, provider),
                     ),

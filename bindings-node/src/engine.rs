@@ -11,7 +11,7 @@ use stackwright::{
     property::PropertyValue,
     provider::Capabilities,
     runtime::Runtime,
-    secrets::{CallbackProvider, PassphraseProvider, SecretsProvider},
+    secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
     store,
 };
 
@@ -71,7 +71,7 @@ pub struct EngineSettings {
     /// Where relative folders of the store stand.
     pub base_directory: String,
     /// What secrets are encrypted with.
-    pub passphrase: String,
+    pub passphrase: Option<String>,
     /// Providers in this process.
     pub providers: Vec<ProviderEntry>,
     /// Folders with plugins.
@@ -204,15 +204,18 @@ fn secrets(
     settings: &EngineSettings,
     runtime: &Runtime,
 ) -> stackwright::Result<Arc<dyn SecretsProvider>> {
-    let passphrase = PassphraseProvider::new(settings.passphrase.as_str(), runtime.clone());
+    let passphrase: Arc<dyn SecretsProvider> = match &settings.passphrase {
+        Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase.as_str(), runtime.clone())),
+        None => Arc::new(Base64Provider),
+    };
     let Some(entry) = &settings.secrets else {
-        return Ok(Arc::new(passphrase));
+        return Ok(passphrase);
     };
     let state = entry.state.as_deref().map(serde_json::from_str).transpose();
     let state = state.map_err(|error| Error::invalid(format!("secrets.state is no JSON: {error}")))?;
     let host = JsHost::new(shared, entry.number);
     Ok(Arc::new(
-        CallbackProvider::new(entry.kind.as_str(), state, host).or(Arc::new(passphrase)),
+        CallbackProvider::new(entry.kind.as_str(), state, host).or(passphrase),
     ))
 }
 

@@ -10,7 +10,7 @@ use stackwright::{
     StackSettings,
     plugin::{PluginCommand, PluginSettings},
     program::LanguageRuntimeProgram,
-    secrets::{PassphraseProvider, SecretsProvider},
+    secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
 };
 
 use crate::{
@@ -77,10 +77,10 @@ impl Engine {
         let store =
             stackwright::store::open(&member("store")?.extract::<String>()?, &base, &core).or_raise(py)?;
         let passphrase: Option<String> = member("passphrase")?.extract()?;
-        let mut secrets: Arc<dyn SecretsProvider> = Arc::new(PassphraseProvider::new(
-            passphrase.unwrap_or_default(),
-            core.clone(),
-        ));
+        let mut secrets: Arc<dyn SecretsProvider> = match passphrase {
+            Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, core.clone())),
+            None => Arc::new(Base64Provider),
+        };
         if let Some(described) = given(member("secrets")?) {
             secrets = python_secrets(&described, &host, secrets)?;
         }

@@ -68,7 +68,7 @@ class Engine:
             print(await stack.preview())
 
     :param store: Where states live: ``file://./folder``, ``file:///absolute/folder`` or ``memory://``.
-    :param passphrase: Encrypts the secrets of its stacks.
+    :param passphrase: Encrypts the secrets of its stacks; without it, they are only encoded, not encrypted.
     :param secrets: Encrypts them the host's own way instead; stacks that were encrypted with a passphrase still need it.
     :param providers: Objects that provide packages; see :class:`stackwright.Provider`.
     :param plugins: Where plugin processes of other packages are looked for.

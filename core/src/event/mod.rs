@@ -16,7 +16,7 @@ pub use resource::{
     DetailedDiff, DiffKind, OperationStatus, PropertyDiff, StateMetadata, StepEvent, StepMetadata,
 };
 pub use stream::{EventSink, EventStream};
-pub use tree::StepTree;
+pub use tree::{StepTree, render};
 
 /// One event, with its place in the operation's sequence.
 #[derive(Clone, Debug)]

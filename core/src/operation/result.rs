@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, Result},
-    event::{OperationOutcome, StepEvent, StepTree},
+    event::{OperationOutcome, StepEvent, render},
     property::PropertyMap,
     state::Snapshot,
 };
@@ -32,12 +32,17 @@ pub struct OperationResult {
 }
 
 impl OperationResult {
-    /// Draws the steps as a tree for people.
+    /// Draws the steps as a tree for people; below it stands why the operation failed, when it did.
     #[must_use]
     pub fn tree(&self) -> String {
-        let tree =
-            StepTree::of(self.steps.iter().map(|step| &step.metadata)).with_counts(self.changes.clone());
-        tree.to_string()
+        let mut tree = render(&self.steps, &self.changes);
+        if let Some(error) = &self.error {
+            tree.push_str(&format!("\n{error}\n"));
+            for hint in error.hints() {
+                tree.push_str(&format!("  hint: {hint}\n"));
+            }
+        }
+        tree
     }
 
     /// Turns a failed operation's result into its error.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::{SecretsManager, SecretsProvider};
+use super::{SecretsManager, SecretsProvider, passphrase};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The name of this kind of manager in deployments.
@@ -57,6 +57,10 @@ impl SecretsProvider for Base64Provider {
         if kind == KIND {
             return Ok(Arc::new(Base64Secrets));
         }
+        if kind == passphrase::KIND {
+            let text = "the stack's secrets are encrypted with a passphrase, and the engine was given none";
+            return Err(Error::new(ErrorKind::Secrets, text).with_hint("give the engine the passphrase"));
+        }
         Err(Error::new(
             ErrorKind::Secrets,
             format!("no known secrets provider for type {kind:?}"),
@@ -71,6 +75,14 @@ impl SecretsProvider for Base64Provider {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn who_has_no_passphrase_is_told_that_one_is_needed() {
+        let refused = Base64Provider.open(passphrase::KIND, None).await.err().unwrap();
+        assert_eq!(refused.kind(), ErrorKind::Secrets);
+        assert!(refused.message().contains("was given none"), "{refused}");
+        assert_eq!(refused.hints().len(), 1);
+    }
 
     #[tokio::test]
     async fn a_secret_comes_back_and_other_text_is_refused() {
