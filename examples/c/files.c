@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void check(sw_status_t status, sw_error_t *error, const char *doing)
+/* Takes the error's address: in which order arguments are evaluated is up to the compiler. */
+static void check(sw_status_t status, sw_error_t **error, const char *doing)
 {
     if (status != SW_STATUS_OK) {
-        fprintf(stderr, "%s: %s: %s\n", doing, sw_status_name(status), error ? sw_error_message(error) : "");
+        fprintf(stderr, "%s: %s: %s\n", doing, sw_status_name(status), error && *error ? sw_error_message(*error) : "");
         exit(1);
     }
 }
@@ -35,7 +36,7 @@ static sw_bytes_t *json_at(sw_bytes_view_t document, const char *pointer)
 {
     sw_bytes_t *found = NULL;
     sw_error_t *error = NULL;
-    check(sw_json_get(document, sw_text(pointer), &found, &error), error, pointer);
+    check(sw_json_get(document, sw_text(pointer), &found, &error), &error, pointer);
     return found;
 }
 
@@ -158,9 +159,9 @@ static void operate(const sw_stack_t *stack, const char *title, sw_operation_kin
     sw_error_t *error = NULL;
     sw_operation_t *operation = NULL;
     sw_bytes_t *result = NULL, *tree = NULL;
-    check(sw_stack_start(stack, kind, sw_text("{}"), NULL, &operation, &error), error, title);
-    check(sw_operation_wait(operation, &result, &error), error, title);
-    check(sw_json_text(sw_bytes_view(result), sw_text("/tree"), &tree, &error), error, title);
+    check(sw_stack_start(stack, kind, sw_text("{}"), NULL, &operation, &error), &error, title);
+    check(sw_operation_wait(operation, &result, &error), &error, title);
+    check(sw_json_text(sw_bytes_view(result), sw_text("/tree"), &tree, &error), &error, title);
     printf("== %s\n%s\n", title, sw_bytes_data(tree));
     sw_bytes_free(tree), sw_bytes_free(result), sw_operation_free(operation);
 }
@@ -173,7 +174,7 @@ int main(int count, char **arguments)
     sw_runtime_t *runtime = NULL;
     sw_engine_t *engine = NULL;
     sw_stack_t *stack = NULL;
-    check(sw_runtime_new(NULL, &runtime, &error), error, "runtime");
+    check(sw_runtime_new(NULL, &runtime, &error), &error, "runtime");
 
     sw_provider_t files = {.struct_size = sizeof files, .version = SW_PROVIDER_VERSION, .user_data = (void *)folder};
     files.create = create_file, files.update = update_file, files.delete_ = delete_file;
@@ -181,11 +182,11 @@ int main(int count, char **arguments)
     sw_package_t package = {sizeof package, sw_text("files"), &files};
     char *settings = format("{\"store\": \"file://./state\", \"baseDirectory\": \"%s\", \"passphrase\": \"example\"}", folder);
     sw_engine_options_t options = {sizeof options, runtime, sw_text(settings), &package, 1, NULL};
-    check(sw_engine_new(&options, &engine, &error), error, "engine");
+    check(sw_engine_new(&options, &engine, &error), &error, "engine");
     free(settings);
 
     sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, &wish, NULL, run};
-    check(sw_stack_open(engine, sw_text("files/dev"), sw_text(""), &program, &stack, &error), error, "stack");
+    check(sw_stack_open(engine, sw_text("files/dev"), sw_text(""), &program, &stack, &error), &error, "stack");
     operate(stack, "preview", SW_OPERATION_PREVIEW);
     operate(stack, "update", SW_OPERATION_UPDATE);
     operate(stack, "update with nothing to do", SW_OPERATION_UPDATE);
