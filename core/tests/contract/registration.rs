@@ -326,3 +326,37 @@ async fn a_dependent_that_waits_for_what_is_replaced_goes_before_it() {
         ]
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_custom_resource_may_publish_outputs_of_its_own_once() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let publishing = |times: usize| {
+        from_fn(move |context| async move {
+            let registered = context.monitor.register(resource("a", "1")).await?;
+            for _ in 0..times {
+                let outputs = [("url", "here".into())].into_iter().collect();
+                context.monitor.register_outputs(&registered.urn, outputs).await?;
+            }
+            Ok(())
+        })
+    };
+    let outputs = |result: &OperationResult| {
+        let a = result
+            .snapshot
+            .resources
+            .iter()
+            .find(|state| state.urn.name() == "a");
+        a.unwrap().outputs.get("url").cloned()
+    };
+    let result = update(&stack, publishing(1)).await;
+    succeeded(&result);
+    assert_eq!(outputs(&result), Some("here".into()));
+    let result = update(&stack, publishing(2)).await;
+    let error = result.error.clone().unwrap();
+    assert!(
+        error.message().contains("whose registration isn't pending"),
+        "{error}"
+    );
+    destroyed(&stack).await;
+}
