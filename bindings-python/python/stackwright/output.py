@@ -83,24 +83,62 @@ class Output(Awaited, Generic[T]):
     (:func:`~stackwright.is_unknown`), and a secret one is a :class:`~stackwright.Secret`.
     """
 
-    __slots__ = ("_cached", "_read", "_sources")
+    __slots__ = ("_cached", "_made", "_origins", "_read", "_sources")
 
-    def __init__(self, sources: Sequence[Deferred[Any]], read: Callable[[], T]) -> None:
+    def __init__(
+        self, sources: Sequence[Deferred[Any]], read: Callable[[], T], origins: Sequence[Output[Any]] = ()
+    ) -> None:
         self._sources = tuple(sources)
+        # The outputs that it is made of.
+        self._origins = tuple(origins)
         self._read = read
+        self._made: _Made | None = None
         self._cached: tuple[T] | None = None
-
-    @property
-    def _done(self) -> bool:
-        return all(source._done for source in self._sources)
 
     def _resolved(self) -> T:
         if self._cached is None:
-            self._cached = (self._read(),)
+            if self._origins:
+                made = self._make()
+                if made.error is not None:
+                    raise made.error
+                self._cached = (substitute(made.value) if made.found else made.value,)
+            else:
+                self._cached = (self._read(),)
         return self._cached[0]
 
+    def _make(self) -> _Made:
+        """Returns what came of what it is made of, which has to be known; functions run once."""
+        if self._made is None:
+            try:
+                value = self._read()
+                found = [value for _, value in find_outputs({"value": value})]
+                self._made = _Made(value, [value if isinstance(value, Output) else sources_of(value) for value in found])
+            except BaseException as error:  # noqa: BLE001  # it belongs to whoever asks for the value
+                self._made = _Made(None, (), error)
+        return self._made
+
     def _all_sources(self) -> Sequence[Deferred[Any]]:
-        return self._sources
+        sources: dict[int, Deferred[Any]] = {}
+        self._collect(sources, {})
+        return list(sources.values())
+
+    def _collect(self, sources: dict[int, Deferred[Any]], seen: dict[int, bool]) -> bool:
+        """Adds what must be known before it is, as far as that can be told by now: a function may return further outputs.
+
+        Returns whether that is all, and known.
+        """
+        if id(self) in seen:
+            return seen[id(self)]
+        seen[id(self)] = False
+        known = _add(self._sources, sources)
+        for origin in self._origins:
+            known = origin._collect(sources, seen) and known
+        if known and self._origins:
+            for found in self._make().found:
+                inner = found._collect(sources, seen) if isinstance(found, Output) else _add(found, sources)
+                known = inner and known
+        seen[id(self)] = known
+        return known
 
     def _substituted(self) -> Any:
         return substitute(self._resolved())
@@ -114,14 +152,18 @@ class Output(Awaited, Generic[T]):
         def read() -> Any:
             return _map(self._resolved(), function)
 
-        return Output(self._sources, read)
+        return Output(self._sources, read, (self,))
 
     @staticmethod
     def all(*values: Any) -> Output[tuple[Any, ...]]:
         """Returns one output of several outputs, resources and plain values."""
         sources: list[Deferred[Any]] = []
+        origins: list[Output[Any]] = []
         for _, found in find_outputs({"values": list(values)}):
-            sources.extend(sources_of(found))
+            if isinstance(found, Output):
+                origins.append(found)
+            else:
+                sources.extend(sources_of(found))
 
         def read() -> Any:
             resolved = [substitute(value) for value in values]
@@ -130,7 +172,7 @@ class Output(Awaited, Generic[T]):
             plain = tuple(value.value if isinstance(value, Secret) else value for value in resolved)
             return Secret(plain) if any(isinstance(value, Secret) for value in resolved) else plain
 
-        return Output(sources, read)
+        return Output(sources, read, origins)
 
     @staticmethod
     def format(template: str, *values: Any) -> Output[str]:
@@ -138,14 +180,20 @@ class Output(Awaited, Generic[T]):
         return Output.all(*values).apply(lambda resolved: template.format(*resolved))
 
     def __await__(self) -> Generator[Any, None, T]:
-        for source in self._sources:
-            yield from source.__await__()
+        awaited: set[int] = set()
+        while sources := [source for source in self._all_sources() if id(source) not in awaited]:
+            for source in sources:
+                yield from source.__await__()
+                awaited.add(id(source))
         return self._resolved()
 
     def wait(self) -> T:
         """Waits for the value: for programs that are not ``async``."""
-        for source in self._sources:
-            source.wait()
+        waited: set[int] = set()
+        while sources := [source for source in self._all_sources() if id(source) not in waited]:
+            for source in sources:
+                source.wait()
+                waited.add(id(source))
         return self._resolved()
 
     def __bool__(self) -> NoReturn:
@@ -158,13 +206,36 @@ class Output(Awaited, Generic[T]):
         return "<Output>"
 
 
+class _Made:
+    """What an output came to: the value of its function, and what must be known before that is."""
+
+    __slots__ = ("error", "found", "value")
+
+    def __init__(
+        self,
+        value: Any,
+        found: Sequence[Output[Any] | Sequence[Deferred[Any]]],
+        error: BaseException | None = None,
+    ) -> None:
+        self.value = value
+        self.found = found
+        self.error = error
+
+
+def _add(found: Sequence[Deferred[Any]], sources: dict[int, Deferred[Any]]) -> bool:
+    known = True
+    for source in found:
+        sources[id(source)] = source
+        known = known and source._done and source._error is None
+    return known
+
+
 def _map(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, Secret):
         return secret(_map(value.value, function))
     if is_unknown(value):
         return UNKNOWN
-    result = function(value)
-    return result._resolved() if isinstance(result, Output) and result._done else result
+    return function(value)
 
 
 def _element(value: Any, key: str | int) -> Any:
@@ -175,9 +246,23 @@ def _element(value: Any, key: str | int) -> Any:
 
 
 def sources_of(value: Any) -> Sequence[Deferred[Any]]:
-    """Returns what must be known before ``value`` is: an output, a resource, or what :meth:`Context.invoke` returned."""
+    """Returns what must be known before ``value`` is: an output, a resource, or what :meth:`Context.invoke` returned.
+
+    Of an output it is what can be told by now; there may be more once all of that is known.
+    """
     sources: Sequence[Deferred[Any]] = value._all_sources()
     return sources
+
+
+def traced(value: Any) -> Callable[[], Sequence[Deferred[Any]]]:
+    """Returns what tells the sources of ``value`` again and again, until there are no more.
+
+    Whatever is put below a component later does not count: it may depend on whoever asks.
+    """
+    if isinstance(value, Output):
+        return value._all_sources
+    sources = sources_of(value)
+    return lambda: sources
 
 
 def substitute(value: Any) -> Any:

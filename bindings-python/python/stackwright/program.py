@@ -10,16 +10,26 @@ What it returns can be passed on without waiting for it. The program's end waits
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Literal, TypeVar
 
 from ._bridge import Callback
 from ._stackwright import Completions, Run, find_outputs
 from .config import Config
 from .errors import InvalidInputError
-from .output import Deferred, Output, sources_of, substitute
+from .output import Deferred, Output, sources_of, substitute, traced
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resource, Task
-from .resource_options import NAMES, Alias, CustomTimeouts, ResourceOptions, plain_options, resolve_options, urns_of
-from .values import Awaited, PropertyValue, Secret, is_unknown, secret
+from .resource_options import (
+    NAMES,
+    Alias,
+    CustomTimeouts,
+    ResourceOptions,
+    dependencies_of,
+    plain_options,
+    resolve_options,
+    urns_of,
+)
+from .values import PropertyValue, Secret, is_unknown, secret
 
 __all__ = ["Alias", "Config", "Context", "CustomTimeouts", "Invocation", "Output", "Resource", "ResourceOptions"]
 
@@ -85,6 +95,8 @@ class Context:
             if is_unknown(resolved):
                 # Nothing can be read by an id that is not known: the resource is unknown as a whole.
                 resolved = UNKNOWN_ID
+            if isinstance(resolved, Secret):
+                resolved = resolved.value
             self._run.read(
                 type_, name, str(resolved), substitute(inputs), urns, named, self._completions, resource._settle
             )
@@ -183,28 +195,30 @@ class Context:
         unknown = [name for name in options if name not in NAMES]
         if unknown:
             raise InvalidInputError(f"unknown resource option {unknown[0]!r}")
+        depended = dependencies_of("depends_on", options.get("depends_on"))
+        if "replace_with" in options:
+            options = {**options, "replace_with": dependencies_of("replace_with", options["replace_with"])}
         self._pending.append(work)
-        # Whatever is put below a component later does not count: it may depend on this work itself.
-        found = [(key, sources_of(value)) for key, value in find_outputs(dict(inputs))]
-        explicit = [
-            source
-            for value in options.get("depends_on") or ()
-            if isinstance(value, Awaited)
-            for source in sources_of(value)
-        ]
+        found = [(key, traced(value)) for key, value in find_outputs(dict(inputs))]
+        explicit = [traced(value) for value in depended if not isinstance(value, str)]
         named = {name: value for name, value in options.items() if name != "depends_on" and value is not None}
         # A parent or a provider only has to be registered itself.
         referred = [
-            source
+            value._all_sources if isinstance(value, Output) else partial(tuple, (value,))
             for _, value in find_outputs({"options": plain_options(named)})
-            for source in (value._sources if isinstance(value, Output) else (value,))
         ]
-        by_input = (source for _, in_input in found for source in in_input)
-        sources = {id(source): source for source in (*by_input, *explicit, *referred)}
-        waiting = [source for source in sources.values() if not source._done]
-        missing = len(waiting)
+        traces = (*(trace for _, trace in found), *explicit, *referred)
+        missing = 0
 
         def proceed() -> None:
+            nonlocal missing
+            sources = {id(source): source for trace in traces for source in trace()}
+            waiting = [source for source in sources.values() if not source._done]
+            if waiting:
+                missing = len(waiting)
+                for source in waiting:
+                    source._when_done(arrived)
+                return
             failed = next((source for source in sources.values() if source._error is not None), None)
             if failed is not None:
                 failed._seen = True
@@ -212,9 +226,10 @@ class Context:
                 return
             try:
                 by_property: dict[str, list[str]] = {}
-                for key, in_input in found:
-                    by_property.setdefault(key, []).extend(urns_of(in_input))
-                urns = urns_of(explicit)
+                for key, trace in found:
+                    by_property.setdefault(key, []).extend(urns_of(trace()))
+                urns = [value for value in depended if isinstance(value, str)]
+                urns.extend(urn for trace in explicit for urn in urns_of(trace()))
                 urns.extend(urn for property_urns in by_property.values() for urn in property_urns)
                 by_property = {key: list(dict.fromkeys(urns)) for key, urns in by_property.items()}
                 start(list(dict.fromkeys(urns)), by_property or None, resolve_options(named) or None)
@@ -227,10 +242,7 @@ class Context:
             if missing == 0:
                 proceed()
 
-        if not waiting:
-            proceed()
-        for source in waiting:
-            source._when_done(arrived)
+        proceed()
 
     def _run_until(self, done: Callable[[], bool]) -> None:
         if not self._blocking:
@@ -270,20 +282,32 @@ class Context:
         for work in waiting:
             work._when_done(settled)
 
+    def _exported(self) -> list[Deferred[Any]]:
+        """Returns what must be known before the exports are."""
+        return [source for _, value in find_outputs(dict(self._exports)) for source in sources_of(value)]
+
     def _publish(self) -> None:
         """Hands over the exports, once everything is known."""
         for name, value in self._exports.items():
             self._run.export(name, substitute(value))
 
     async def _complete(self) -> None:
-        while (unfinished := self._unfinished()) is not None:
-            await unfinished
-        for _, value in find_outputs(dict(self._exports)):
-            for source in sources_of(value):
+        while True:
+            while (unfinished := self._unfinished()) is not None:
+                await unfinished
+            for source in self._exported():
                 await source
+            # What was exported may be of functions that have only run now, and have registered more.
+            if not self._pending:
+                break
         self._publish()
 
     def _complete_blocking(self) -> None:
-        while (unfinished := self._unfinished()) is not None:
-            unfinished.wait()
+        while True:
+            while (unfinished := self._unfinished()) is not None:
+                unfinished.wait()
+            for source in self._exported():
+                source.wait()
+            if not self._pending:
+                break
         self._publish()

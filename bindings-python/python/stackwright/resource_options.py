@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypedDict
 
-from .output import Deferred, Output, substitute
+from .output import Deferred, substitute
 from .resource import Resource
-from .values import PropertyValue
+from .values import Awaited, PropertyValue
 
 __all__ = ["Alias", "CustomTimeouts", "ResourceOptions"]
 
@@ -37,7 +37,8 @@ class ResourceOptions(TypedDict, total=False):
 
     parent: Resource | None
     """The parent; the stack when there is none."""
-    depends_on: Sequence[Resource | Output[Any]]
+    depends_on: Awaited | str | Sequence[Awaited | str]
+    """Resources, outputs and calls of functions that must be there before it, or URNs of resources."""
     provider: Resource | str | None
     """The provider that manages it, as :meth:`Context.provider` returned it."""
     providers: Mapping[str, Resource | str]
@@ -56,7 +57,8 @@ class ResourceOptions(TypedDict, total=False):
     """The id of an existing thing that is to be taken over."""
     custom_timeouts: CustomTimeouts
     deleted_with: Resource | None
-    replace_with: Sequence[Resource]
+    replace_with: Resource | str | Sequence[Resource | str]
+    """Resources whose replacement replaces this one too, or their URNs."""
     replacement_trigger: PropertyValue
 
 
@@ -70,6 +72,19 @@ def plain_options(options: Mapping[str, Any]) -> list[Any]:
 
 def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def dependencies_of(option: str, value: Any) -> list[Awaited | str]:
+    """Returns what an option names: one resource or several, each itself or by its URN.
+
+    :raises TypeError: when it names something else.
+    """
+    named = [] if value is None else [value] if isinstance(value, (Awaited, str)) else list(value)
+    for one in named:
+        if not isinstance(one, Awaited) and not (isinstance(one, str) and one.startswith("urn:")):
+            what = f"the text {one!r}" if isinstance(one, str) else type(one).__name__
+            raise TypeError(f"{option} takes resources or their URNs, not {what}")
+    return named
 
 
 def urns_of(sources: Iterable[Deferred[Any]]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, NoReturn, TypeVar
 
 __all__ = [
     "UNKNOWN",
@@ -35,6 +35,18 @@ class Awaited:
 
     __slots__ = ()
 
+    # Without these two, Python would ask for element after element, and an output has one for every number.
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"{_named(self)} has no elements before it is known; await it, or use apply()")
+
+    def __contains__(self, element: object) -> NoReturn:
+        raise TypeError(f"{_named(self)} does not say what is in it before it is known; await it, or use apply()")
+
+
+def _named(value: object) -> str:
+    name = type(value).__name__.lower()
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
 
 class Secret(Generic[T]):
     """A value that is encrypted in the state and never shown."""
@@ -51,6 +63,12 @@ class Secret(Generic[T]):
 
     def __hash__(self) -> int:
         return hash((Secret, self.value))
+
+    def __str__(self) -> str:
+        raise TypeError("a secret has no text that may be shown; use its value, or Output.format() for a secret text")
+
+    def __format__(self, specification: str) -> str:
+        return str(self)
 
     def __repr__(self) -> str:
         return "[secret]"
