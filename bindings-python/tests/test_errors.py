@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 
 import pytest
 import stackwright as sw
@@ -68,5 +69,79 @@ def test_an_unknown_option_is_named_as_the_caller_wrote_it(make_engine: MakeEngi
             stack = await engine.stack("shop/dev", program)
             with pytest.raises(TypeError, match="paralell"):
                 stack.preview(paralell=3)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_what_a_provider_raised_is_the_cause(make_engine: MakeEngine, is_async: bool) -> None:
+    class Broken(sw.Provider):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            raise KeyError("missing")
+
+        def delete(self, request: sw.DeleteRequest) -> None:
+            pass
+
+    class BrokenAsync(Broken):
+        async def create(self, request: sw.CreateRequest) -> sw.CreateResult:  # type: ignore[override]
+            raise KeyError("missing")
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.resource("broken:index:Thing", "a")
+
+    async def run() -> None:
+        async with make_engine(broken=BrokenAsync() if is_async else Broken()) as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.FailedError) as caught:
+                await stack.up()
+            cause = caught.value.__cause__
+            assert isinstance(cause, KeyError) and cause.__traceback__ is not None
+            assert "create" in traceback.format_tb(cause.__traceback__)[-1]
+            assert caught.value.result is not None and caught.value.result.error is caught.value
+            assert not engine._raised._by_urn, "nothing is kept"
+
+    asyncio.run(run())
+
+
+async def fails(ctx: sw.Context) -> None:
+    dict[str, int]()["k"]
+
+
+def fails_without_async(ctx: sw.Context) -> None:
+    dict[str, int]()["k"]
+
+
+def fails_with_the_sdk() -> None:
+    dict[str, int]()["k"]
+
+
+@pytest.mark.parametrize("program", [fails, fails_without_async, fails_with_the_sdk])
+def test_what_the_program_raised_is_the_cause(make_engine: MakeEngine, program: sw.Program) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.ProgramError) as caught:
+                await stack.up()
+            cause = caught.value.__cause__
+            assert isinstance(cause, KeyError)
+            assert program.__name__ in traceback.format_tb(cause.__traceback__)[-1]  # type: ignore[union-attr]
+
+    asyncio.run(run())
+
+
+def test_a_class_is_no_provider() -> None:
+    class Files(sw.Provider):
+        pass
+
+    with pytest.raises(sw.InvalidInputError, match=r"'files' is the class Files; pass an instance, Files\(\)"):
+        sw.Engine(store="memory://", providers={"files": Files})
+
+
+def test_a_program_is_no_plan(make_engine: MakeEngine) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", fails)
+            with pytest.raises(sw.InvalidInputError, match=r"the result of a preview, not function; .*up\(program=…\)"):
+                stack.up(fails)  # type: ignore[arg-type]
 
     asyncio.run(run())

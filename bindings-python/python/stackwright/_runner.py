@@ -48,26 +48,29 @@ runtime's address."""
 Prepared = Union[tuple[Callable[[Run], None], "Completions | None", bool], str]
 
 
-def prepare(program: Program | None) -> Prepared | None:
-    """Returns what the native half needs to start a program; called on the event loop of the operation."""
+def prepare(program: Program | None, failures: list[BaseException]) -> Prepared | None:
+    """Returns what the native half needs to start a program; called on the event loop of the operation.
+
+    What the program raises is added to ``failures``.
+    """
     if program is None:
         return None
     if isinstance(program, LanguageRuntime):
         return program.address
     if isinstance(program, PulumiProgram):
-        return _sdk_program(program.function)
+        return _sdk_program(program.function, failures)
     if not callable(program):
         raise InvalidInputError(f"a program is a function, not {type(program).__name__}")
     function: Callable[..., Any] = program
     if not _takes_context(function):
-        return _sdk_program(function)
+        return _sdk_program(function, failures)
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):
         loop = asyncio.get_running_loop()
         completions = completions_of(loop)
 
         def start(run: Run) -> None:
             context = Context(run, completions, False)
-            task = loop.create_task(_run_async(function, run, context))
+            task = loop.create_task(_run_async(function, run, context, failures))
 
             def ended(_value: object, _error: object) -> None:
                 # First the program hears how its registrations were answered; what else it waits for is cancelled then.
@@ -79,7 +82,7 @@ def prepare(program: Program | None) -> Prepared | None:
 
     def start_thread(run: Run) -> None:
         name = f"stackwright program {run.project}/{run.stack}"
-        threading.Thread(target=_run_blocking, args=(function, run), name=name, daemon=True).start()
+        threading.Thread(target=_run_blocking, args=(function, run, failures), name=name, daemon=True).start()
 
     return start_thread, None, True
 
@@ -95,7 +98,7 @@ def _takes_context(program: Callable[..., Any]) -> bool:
     )
 
 
-def _sdk_program(function: Callable[[], Any]) -> Prepared:
+def _sdk_program(function: Callable[[], Any], failures: list[BaseException]) -> Prepared:
     try:
         from ._sdk import start
     except ModuleNotFoundError as error:
@@ -108,10 +111,12 @@ def _sdk_program(function: Callable[[], Any]) -> Prepared:
                 ],
             ) from error
         raise
-    return (lambda run: start(function, run)), None, False
+    return (lambda run: start(function, run, failures)), None, False
 
 
-async def _run_async(program: Callable[[Context], Awaitable[None]], run: Run, context: Context) -> None:
+async def _run_async(
+    program: Callable[[Context], Awaitable[None]], run: Run, context: Context, failures: list[BaseException]
+) -> None:
     try:
         await program(context)
         await context._complete()
@@ -121,14 +126,14 @@ async def _run_async(program: Callable[[Context], Awaitable[None]], run: Run, co
             raise
         run.succeed()
     except BaseException as error:  # noqa: BLE001  # it is the operation's to report
-        _report(run, error)
+        _report(run, error, failures)
         if not isinstance(error, Exception):
             raise
     else:
         run.succeed()
 
 
-def _run_blocking(program: Callable[[Context], Any], run: Run) -> None:
+def _run_blocking(program: Callable[[Context], Any], run: Run, failures: list[BaseException]) -> None:
     completions = Completions(silent=True)
     context = Context(run, completions, True)
     try:
@@ -137,12 +142,12 @@ def _run_blocking(program: Callable[[Context], Any], run: Run) -> None:
             raise InvalidInputError(f"the program returned {type(awaitable).__name__}; declare it with async def")
         context._complete_blocking()
     except BaseException as error:  # noqa: BLE001  # there is nobody above but the operation
-        _report(run, error)
+        _report(run, error, failures)
     else:
         run.succeed()
 
 
-def _report(run: Run, error: BaseException) -> None:
+def _report(run: Run, error: BaseException, failures: list[BaseException]) -> None:
     """Tells the engine how a program failed; a failed registration has been told already."""
     if run.ended:
         run.succeed()
@@ -150,6 +155,7 @@ def _report(run: Run, error: BaseException) -> None:
     if isinstance(error, Error) and error.kind in ("failed", "cancelled"):
         run.fail(error.message)
         return
+    failures.append(error)
     text = "".join(traceback.format_exception(type(error), error, _user_traceback(error)))
     run.log("error", "Program failed with an unhandled exception:\n" + text.rstrip("\n"))
     run.fail("".join(traceback.format_exception_only(type(error), error)).strip())

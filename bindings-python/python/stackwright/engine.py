@@ -15,6 +15,7 @@ from . import host as _host
 from . import journal as _journal
 from . import provider as _provider
 from ._bridge import answer
+from ._raised import Raised
 from ._runner import Program
 from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
@@ -95,7 +96,8 @@ class Engine:
         provider_threads: int = 64,
     ) -> None:
         plugins = plugins or Plugins()
-        described = {name: _provider.describe(name, value) for name, value in (providers or {}).items()}
+        self._raised = Raised()
+        described = {name: _provider.describe(name, value, self._raised) for name, value in (providers or {}).items()}
         host_secrets = None if secrets is None else _host.describe_secrets(secrets)
         host_stacks = None if stack_reader is None else _host.describe_stack_reader(stack_reader)
         functions = (*(host_secrets[2:] if host_secrets else ()), *(host_stacks or ()))
@@ -113,7 +115,7 @@ class Engine:
             "providers": described,
             "secrets": host_secrets,
             "stack_reader": host_stacks,
-            "resolver": None if resolver is None else _provider.describe_resolver(resolver),
+            "resolver": None if resolver is None else _provider.describe_resolver(resolver, self._raised),
             "provider_queue": self._provider_loop.queue,
             "start_task": _provider.start_task,
             "start_thread": _provider.start_thread,
@@ -158,7 +160,7 @@ class Engine:
                 name, None, dict(config or {}), root, create, described, queue, callback
             )
         )
-        return Stack(native, program, self)
+        return Stack(native, program, self, self._raised)
 
     async def stacks(self, project: str | None = None) -> list[str]:
         """Lists the stacks of a project, or of all, as ``project/stack``."""

@@ -30,6 +30,7 @@ class Operation:
         is_preview: bool,
         on_event: Callable[[Event], object] | None,
         engine: object,
+        explain: Callable[[BaseException | None], None],
     ) -> None:
         self._native = native
         self._engine = engine
@@ -38,6 +39,7 @@ class Operation:
         self._ended: asyncio.Future[OperationOutcome] = loop.create_future()
         # The engine lives until the operation is over, also when nobody holds on to it or to this object.
         self._ended.add_done_callback(lambda _ended: _hold(engine))
+        self._explain = explain
         native.wait(completions_of(loop), resolver(self._ended))
         self._result: Result | None = None
         self._listener: asyncio.Task[None] | None = None
@@ -73,6 +75,7 @@ class Operation:
             raise cancelled
         if self._result is None:
             self._result = Result(outcome, self._is_preview)
+            self._explain(self._result.error)
         return self._result
 
     def __await__(self) -> Generator[Any, None, Result]:

@@ -2,7 +2,8 @@
 
 Methods are called concurrently. Ordinary ones run on threads of the engine, so they may block; ``async`` ones run on one
 event loop that all providers of an engine share. Every method but ``create`` and ``delete`` is optional: what a class
-does not define is answered by the engine itself, without a call.
+does not define is answered by the engine itself, without a call. Only a change has no such answer: without ``update``, it
+fails, unless ``diff`` says that the change needs a replacement.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from ._bridge import completions_of, unwatch
-from ._callback import Described, is_async
+from . import _callback
+from ._callback import Described
+from ._raised import Raised
 from ._stackwright import (
     CheckRequest,
     Completions,
@@ -193,7 +196,10 @@ class Provider:
         raise NotImplementedError
 
     def update(self, request: UpdateRequest, /) -> UpdateResult | Values | Awaitable[UpdateResult | Values]:
-        """Changes a resource in place and returns its outputs."""
+        """Changes a resource in place and returns its outputs.
+
+        A provider without it fails every change for which its ``diff`` demands no replacement.
+        """
         raise NotImplementedError
 
     def delete(self, request: DeleteRequest, /) -> None | Awaitable[None]:
@@ -235,8 +241,12 @@ Resolver = Callable[[ResolutionRequest], Any]
 Description = tuple[list[tuple[str, Callable[..., Any], bool]], dict[str, Any]]
 
 
-def describe(package: str, provider: object) -> Description:
+def describe(package: str, provider: object, raised: Raised) -> Description:
     """Lists what the native half needs to know of a provider: any object with methods of the right names."""
+    if inspect.isclass(provider):
+        raise InvalidInputError(
+            f"the provider of {package!r} is the class {provider.__name__}; pass an instance, {provider.__name__}()"
+        )
     methods: list[tuple[str, Callable[..., Any], bool]] = []
     for name in _METHODS:
         method = getattr(provider, name, None)
@@ -244,7 +254,8 @@ def describe(package: str, provider: object) -> Description:
             continue
         if not callable(method):
             raise InvalidInputError(f"the provider of {package!r} has a {name} that is not a method")
-        methods.append((name, method, inspect.iscoroutinefunction(method)))
+        is_async = inspect.iscoroutinefunction(method)
+        methods.append((name, raised.watched(method, is_async), is_async))
     defined = {name for name, _, _ in methods}
     missing = [name for name in ("create", "delete") if name not in defined]
     if missing and "invoke" not in defined:
@@ -256,13 +267,14 @@ def describe(package: str, provider: object) -> Description:
     }
 
 
-def describe_resolver(resolver: Resolver) -> Described:
+def describe_resolver(resolver: Resolver, raised: Raised) -> Described:
     """Wraps a resolver so that it returns what the native half understands."""
 
     def understood(request: ResolutionRequest, resolution: object) -> object:
-        return resolution if resolution is None or isinstance(resolution, str) else describe(request.name, resolution)
+        known = resolution is None or isinstance(resolution, str)
+        return resolution if known else describe(request.name, resolution, raised)
 
-    if is_async(resolver):
+    if _callback.is_async(resolver):
 
         async def resolve_async(request: ResolutionRequest) -> object:
             return understood(request, await resolver(request))

@@ -47,7 +47,7 @@ class Diagnostic:
 class Result:
     """What an operation came to. ``print(result)`` shows a tree of the steps; a notebook shows it as a picture."""
 
-    __slots__ = ("_diagnostics", "_native", "_steps", "changes", "duration", "is_preview", "outcome", "outputs")
+    __slots__ = ("_diagnostics", "_native", "_steps", "changes", "duration", "error", "is_preview", "outcome", "outputs")
 
     def __init__(self, native: OperationOutcome, is_preview: bool) -> None:
         self._native = native
@@ -61,6 +61,8 @@ class Result:
         """The stack's outputs; secret ones are :class:`~stackwright.Secret`."""
         self.duration: Final[float] = native.duration
         """How long it took, in seconds."""
+        self.error: Final[BaseException | None] = native.error
+        """Why it failed. What a program or a provider of the host raised is its cause (``__cause__``)."""
         # Of many thousand steps an object each is only made when somebody looks at them.
         self._steps: tuple[Step, ...] | None = None
         self._diagnostics: tuple[Diagnostic, ...] | None = None
@@ -82,11 +84,6 @@ class Result:
                 Diagnostic(severity, message, urn) for severity, message, urn in self._native.diagnostics
             )
         return self._diagnostics
-
-    @property
-    def error(self) -> BaseException | None:
-        """Why it failed."""
-        return self._native.error
 
     @property
     def has_changes(self) -> bool:

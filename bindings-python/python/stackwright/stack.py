@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from . import options as _options
 from ._bridge import answer
+from ._raised import Raised, explain
 from ._runner import Program, prepare
 from ._stackwright import Stack as NativeStack
 from .errors import InvalidInputError
@@ -25,11 +26,12 @@ OnEvent = Callable[[Event], object]
 class Stack:
     """A stack. Operations start when they are called and return a handle to await: ``result = await stack.up()``."""
 
-    def __init__(self, native: NativeStack, program: Program | None, engine: object) -> None:
+    def __init__(self, native: NativeStack, program: Program | None, engine: object, raised: Raised) -> None:
         self._native = native
         # What runs the providers lives as long as anything that may need it.
         self._engine = engine
         self._program = program
+        self._raised = raised
 
     @property
     def name(self) -> str:
@@ -58,6 +60,9 @@ class Stack:
 
         :param plan: The preview that led to this update; a failed one is refused.
         """
+        if plan is not None and not isinstance(plan, Result):
+            hint = "; name a program: up(program=…)" if callable(plan) else ""
+            raise InvalidInputError(f"up() takes the result of a preview, not {type(plan).__name__}{hint}")
         if plan is not None and (not plan.is_preview or plan.outcome != "succeeded"):
             raise InvalidInputError("the plan is not the result of a preview that succeeded")
         return self._start("update", False, program, on_event, options)
@@ -80,10 +85,16 @@ class Stack:
     ) -> Operation:
         chosen: OperationOptions = {**options, "dry_run": is_preview}  # type: ignore[typeddict-item]
         encoded = _options.encode(chosen)
-        prepared = prepare(program or self._program) if kind == "update" else None
+        failures: list[BaseException] = []
+        prepared = prepare(program or self._program, failures) if kind == "update" else None
         if kind == "update" and prepared is None:
             raise InvalidInputError(f"the stack {self.name} has no program; give one to stack() or to this call")
-        return Operation(self._native.start(kind, encoded, prepared), is_preview, on_event, self._engine)
+        native = self._native.start(kind, encoded, prepared)
+
+        def explained(error: BaseException | None) -> None:
+            explain(error, failures[0] if failures else None, self._raised.take(self.name))
+
+        return Operation(native, is_preview, on_event, self._engine, explained)
 
     async def export_deployment(self, *, show_secrets: bool = False) -> dict[str, Any]:
         """Returns the state as a deployment document; secrets stay encrypted unless they are to be shown."""

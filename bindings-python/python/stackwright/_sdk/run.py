@@ -25,14 +25,15 @@ _PATIENCE: Final = 1.0
 """How long a program may go on after its calls have been refused, in seconds, before its tasks are cancelled."""
 
 
-def start(program: Callable[[], Any], run: Run) -> None:
-    """Starts the thread of a program and returns."""
+def start(program: Callable[[], Any], run: Run, failures: list[BaseException]) -> None:
+    """Starts the thread of a program and returns; what the program raises is added to ``failures``."""
     name = f"stackwright program {run.project}/{run.stack}"
-    thread = threading.Thread(target=contextvars.Context().run, args=(_main, program, run), name=name, daemon=True)
+    arguments = (_main, program, run, failures)
+    thread = threading.Thread(target=contextvars.Context().run, args=arguments, name=name, daemon=True)
     thread.start()
 
 
-def _main(program: Callable[[], Any], run: Run) -> None:
+def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -> None:
     try:
         isolation.install()
         loop = ProgramLoop()
@@ -42,7 +43,7 @@ def _main(program: Callable[[], Any], run: Run) -> None:
     try:
         asyncio.set_event_loop(loop)
         _configure(run, loop)
-        failure = _outcome(program, run, loop)
+        failure = _outcome(program, run, loop, failures)
         _clean_up(loop)
     except BaseException as error:  # noqa: BLE001
         failure = f"the program could not be run: {error}"
@@ -76,7 +77,9 @@ def _configure(run: Run, loop: ProgramLoop) -> None:
     runtime.set_all_config(run.config, run.config_secret_keys)
 
 
-def _outcome(program: Callable[[], Any], run: Run, loop: ProgramLoop) -> str | None:
+def _outcome(
+    program: Callable[[], Any], run: Run, loop: ProgramLoop, failures: list[BaseException]
+) -> str | None:
     """Runs the program to its end and returns how it failed."""
     main = loop.create_task(runtime.run_in_stack(program))
 
@@ -91,6 +94,7 @@ def _outcome(program: Callable[[], Any], run: Run, loop: ProgramLoop) -> str | N
     except asyncio.CancelledError:
         return "the program was cancelled"
     except pulumi.RunError as error:
+        failures.append(error)
         return _tell(run, str(error), str(error))
     except grpc.RpcError as error:
         return _tell(run, f"RPC error: {error.details()}", error.details())
@@ -99,6 +103,7 @@ def _outcome(program: Callable[[], Any], run: Run, loop: ProgramLoop) -> str | N
             return None
         return _tell(run, None, f"the program exited with {error.code}")
     except BaseException as error:  # noqa: BLE001  # whatever it is, it is the program's
+        failures.append(error)
         text = "".join(traceback.format_exception(type(error), error, _user_traceback(error.__traceback__)))
         summary = "".join(traceback.format_exception_only(type(error), error)).strip()
         return _tell(run, "Program failed with an unhandled exception:\n" + text.rstrip("\n"), summary)

@@ -1,0 +1,71 @@
+"""What code of the host has raised during operations: kept until the operation ends, as the cause of its error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .errors import Error, InitFailure
+
+__all__ = ["Raised", "explain"]
+
+
+class Raised:
+    """The exceptions that the providers of one engine have raised, by the URN of the resource in question."""
+
+    def __init__(self) -> None:
+        self._by_urn: dict[str, BaseException] = {}
+
+    def watched(self, method: Callable[..., Any], is_async: bool) -> Callable[..., Any]:
+        """Returns a provider's method that keeps what it raises."""
+        if is_async:
+
+            async def call_async(*arguments: Any) -> Any:
+                try:
+                    return await method(*arguments)
+                except Exception as error:
+                    self._keep(arguments, error)
+                    raise
+
+            return call_async
+
+        def call(*arguments: Any) -> Any:
+            try:
+                return method(*arguments)
+            except Exception as error:
+                self._keep(arguments, error)
+                raise
+
+        return call
+
+    def _keep(self, arguments: tuple[Any, ...], error: Exception) -> None:
+        urn = getattr(arguments[0], "urn", None) if arguments else None
+        if urn:
+            self._by_urn[urn] = error
+
+    def take(self, stack: str) -> dict[str, BaseException]:
+        """Returns what was raised for a stack's resources, by URN, and lets go of it."""
+        *_, project, name = stack.split("/")
+        prefix = f"urn:pulumi:{name}::{project}::"
+        return {urn: self._by_urn.pop(urn) for urn in list(self._by_urn) if urn.startswith(prefix)}
+
+
+def explain(error: BaseException | None, program: BaseException | None, raised: dict[str, BaseException]) -> None:
+    """Makes what a program or a provider raised the cause of an operation's error, when that tells of it."""
+    if not isinstance(error, Error) or error.__cause__ is not None:
+        return
+    cause = program if error.kind == "program" else raised.get(error.urn or "")
+    if cause is not None and _text_of(cause) in error.message:
+        error.__cause__ = cause
+
+
+def _text_of(raised: BaseException) -> str:
+    """Returns what an error's message says of an exception."""
+    if isinstance(raised, Error):
+        return raised.message
+    if isinstance(raised, InitFailure):
+        return raised.reasons[0] if raised.reasons else ""
+    try:
+        return str(raised)
+    except Exception:  # what it was made with has no text, a secret for instance
+        return type(raised).__name__
