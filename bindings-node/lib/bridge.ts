@@ -3,6 +3,7 @@ import { fromFacts, fromNative, guarded } from "./errors";
 import { native, type Native } from "./native";
 import type { HostObject } from "./host";
 import { type Callee, describeError, methodBits, methodName, type Resolver } from "./provider";
+import { Raised } from "./raised";
 import { revive } from "./values";
 
 /** What the engine tells a program at its start. */
@@ -66,6 +67,8 @@ export interface ProviderEntry {
 /** One engine's road. */
 export class Bridge {
     readonly native: Native.Bridge;
+    /** What providers and programs threw. */
+    readonly raised = new Raised();
     readonly #calls = new Map<number, Callback>();
     readonly #providers: (Callee | undefined)[] = [];
     readonly #providerCalls = new Map<number, AbortController>();
@@ -234,17 +237,22 @@ export class Bridge {
                 result = callable.call(provider, request, controller.signal);
             }
         } catch (error) {
-            this.#answer(call, false, describeError(error));
+            this.#fail(call, request, error);
             return;
         }
         if (typeof (result as PromiseLike<unknown> | undefined)?.then === "function") {
             (result as PromiseLike<unknown>).then(
                 (value) => this.#answer(call, true, value),
-                (error: unknown) => this.#answer(call, false, describeError(error)),
+                (error: unknown) => this.#fail(call, request, error),
             );
         } else {
             this.#answer(call, true, result);
         }
+    }
+
+    #fail(call: number, request: unknown, error: unknown): void {
+        this.raised.ofProvider(request, error);
+        this.#answer(call, false, describeError(error));
     }
 
     #answer(call: number, succeeded: boolean, value: unknown): void {

@@ -1,6 +1,7 @@
 /** What a program of our own API has in hand: it registers resources, reads, invokes, exports and speaks. */
 import { InvalidInputError, StackwrightError } from "./errors";
 import { toPlainJson } from "./json";
+import { type Names, refuseUnknown } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
 import { Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
@@ -45,6 +46,28 @@ export interface ResourceOptions {
     replacementTrigger?: Input;
 }
 
+const RESOURCE_OPTIONS: Names<ResourceOptions> = {
+    parent: true,
+    dependsOn: true,
+    provider: true,
+    providers: true,
+    version: true,
+    pluginDownloadURL: true,
+    protect: true,
+    deleteBeforeReplace: true,
+    ignoreChanges: true,
+    replaceOnChanges: true,
+    additionalSecretOutputs: true,
+    aliases: true,
+    hideDiffs: true,
+    importId: true,
+    customTimeouts: true,
+    retainOnDelete: true,
+    deletedWith: true,
+    replaceWith: true,
+    replacementTrigger: true,
+};
+
 /** How a function is to be called. */
 export interface InvokeOptions {
     /** The resource whose provider is used when no other is named. */
@@ -55,6 +78,14 @@ export interface InvokeOptions {
     version?: string;
     pluginDownloadURL?: string;
 }
+
+const INVOKE_OPTIONS: Names<InvokeOptions> = {
+    parent: true,
+    dependsOn: true,
+    provider: true,
+    version: true,
+    pluginDownloadURL: true,
+};
 
 /** A program of our own API. */
 export type Program = (context: ProgramContext) => unknown;
@@ -139,6 +170,7 @@ export class ProgramContext {
 
     /** Reads a resource that is not managed here. */
     read(type: string, name: string, id: Input, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
+        refuseUnknown(`the resource ${name}`, options, RESOURCE_OPTIONS);
         const answer = (async () => {
             const [settledId, sent, settings] = [await resolve(id), await resolve(inputs), await this.#settings(options)];
             const plainId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
@@ -157,6 +189,7 @@ export class ProgramContext {
 
     /** Calls a function of a package. With unknown arguments it is not called, and the result is unknown. */
     invoke(token: string, inputs: Inputs = {}, options: InvokeOptions = {}): Output<PropertyMap> {
+        refuseUnknown(`the call of ${token}`, options, INVOKE_OPTIONS);
         const traced = (async () => {
             const sent = await resolve(inputs);
             if (containsUnknown(sent.value)) {
@@ -259,6 +292,7 @@ export class ProgramContext {
                 this.#native.register(number, call, type, name, custom, inputs, undefined),
             );
         }
+        refuseUnknown(`the resource ${name}`, options, RESOURCE_OPTIONS);
         return (async () => {
             const settings = await this.#settings(options);
             const names = Object.keys(inputs);

@@ -3,6 +3,7 @@ import { Bridge } from "./bridge";
 import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
 import { journalHost, type JournalReceiver, type Secrets, secretsHost, type StackReader, stackReaderHost } from "./host";
 import { native, type Native } from "./native";
+import { type Names, refuseUnknown } from "./options";
 import type { Provider, Resolver } from "./provider";
 import { addProgram, type AnyProgram } from "./program";
 import { findDirectory } from "./sdk/find";
@@ -50,6 +51,18 @@ export type ConfigValue =
     | readonly ConfigValue[]
     | { readonly [name: string]: ConfigValue };
 
+const ENGINE_OPTIONS: Names<EngineOptions> = {
+    store: true,
+    passphrase: true,
+    baseDirectory: true,
+    providers: true,
+    plugins: true,
+    resolver: true,
+    stackReader: true,
+    secrets: true,
+    sdk: true,
+};
+
 export interface StackOptions {
     /** Says what the stack is to be: a function of our own API, or `sdkProgram(…)`. Needed for previews and updates. */
     program?: AnyProgram;
@@ -63,6 +76,14 @@ export interface StackOptions {
     journal?: JournalReceiver;
 }
 
+const STACK_OPTIONS: Names<StackOptions> = {
+    program: true,
+    config: true,
+    rootDirectory: true,
+    create: true,
+    journal: true,
+};
+
 /** An engine. Several with different settings live in one process; an idle one does not keep Node alive. */
 export class Engine {
     readonly #bridge: Bridge;
@@ -71,6 +92,10 @@ export class Engine {
     constructor(options: EngineOptions) {
         if (typeof options?.store !== "string") {
             throw new InvalidInputError("an engine needs a store, file://./state for instance");
+        }
+        refuseUnknown("an engine", options, ENGINE_OPTIONS);
+        for (const [name, provider] of Object.entries(options.providers ?? {})) {
+            refuseClass(name, provider);
         }
         const bridge = new Bridge();
         const { plugins = {} } = options;
@@ -103,6 +128,7 @@ export class Engine {
 
     /** Opens a stack, named `project/stack`. */
     async stack(name: string, options: StackOptions = {}): Promise<Stack> {
+        refuseUnknown("a stack", options, STACK_OPTIONS);
         const project = name.split("/").at(-2) ?? "";
         const config = guarded(() => this.#native.config(project, options.config ?? {}));
         const program = options.program === undefined ? undefined : addProgram(this.#bridge, options.program);
@@ -131,6 +157,17 @@ export class Engine {
 
     [Symbol.asyncDispose](): Promise<void> {
         return this.close();
+    }
+}
+
+/** Refuses what can not be a provider, a class in place of an instance above all. */
+function refuseClass(name: string, provider: unknown): void {
+    if (typeof provider === "function") {
+        const hint = provider.name === "" ? "" : `, new ${provider.name}()`;
+        throw new InvalidInputError(`the provider of "${name}" is a class or a function; pass an instance${hint}`);
+    }
+    if (typeof provider !== "object" || provider === null) {
+        throw new InvalidInputError(`the provider of "${name}" is no object`);
     }
 }
 

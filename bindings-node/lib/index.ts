@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
 export { Engine, type ConfigValue, type EngineOptions, type PluginOptions, type StackOptions } from "./engine";
 export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";

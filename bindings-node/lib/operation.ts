@@ -36,6 +36,43 @@ export interface OperationOptions {
     [option: string]: unknown;
 }
 
+/** The names of all options that the engine knows, also of those that it refuses so far. */
+export const OPERATION_OPTIONS = {
+    continueOnError: true,
+    destroyProgram: true,
+    disableOutputValues: true,
+    disableProviderPreview: true,
+    disableResourceReferences: true,
+    dryRun: true,
+    excludeDependents: true,
+    excludes: true,
+    experimental: true,
+    generatePlan: true,
+    holdSession: true,
+    ignoreProtect: true,
+    localPolicyPacks: true,
+    message: true,
+    noEvents: true,
+    onEvent: true,
+    parallel: true,
+    parallelDiff: true,
+    plan: true,
+    refresh: true,
+    refreshProgram: true,
+    replaceTargets: true,
+    requiredPolicies: true,
+    showSecrets: true,
+    signal: true,
+    skipPluginPreInstall: true,
+    snippets: true,
+    strict: true,
+    targetDependents: true,
+    targetSnippets: true,
+    targets: true,
+    useLegacyDiff: true,
+    useLegacyRefreshDiff: true,
+} as const;
+
 /** One step of a result. */
 export interface Step {
     op: StepOp;
@@ -98,11 +135,18 @@ export class Result {
 /** An operation that runs. Awaiting it gives its `Result`, or throws why it failed, with the `result` on the error. */
 export class Operation implements PromiseLike<Result> {
     readonly #native: Native.Operation;
+    readonly #explain: (error: StackwrightError | undefined) => void;
     readonly #result: Promise<Result>;
 
     /** @internal */
-    constructor(operation: Native.Operation, signal?: AbortSignal, onEvent?: (event: EngineEvent) => void) {
+    constructor(
+        operation: Native.Operation,
+        explain: (error: StackwrightError | undefined) => void,
+        signal?: AbortSignal,
+        onEvent?: (event: EngineEvent) => void,
+    ) {
         this.#native = operation;
+        this.#explain = explain;
         const listened = onEvent === undefined ? undefined : this.#listen(onEvent);
         const cancel = () => operation.cancel();
         if (signal?.aborted === true) {
@@ -184,8 +228,9 @@ export class Operation implements PromiseLike<Result> {
             throw fromNative(error);
         }
         const result = new Result(summary, (this.#native.outputs() ?? {}) as PropertyMap);
-        if (summary.error !== null) {
-            const error = fromFacts(summary.error);
+        const error = summary.error === null ? undefined : fromFacts(summary.error);
+        this.#explain(error);
+        if (error !== undefined) {
             error.result = result;
             throw error;
         }

@@ -150,7 +150,8 @@ export interface ProviderCapabilities {
 type Answer<T> = T | undefined | void | PromiseLike<T | undefined | void>;
 
 /**
- * Manages the resources of one package. Every method is optional, may be asynchronous, and is called CONCURRENTLY.
+ * Manages the resources of one package. Every method is optional, may be asynchronous, and is called CONCURRENTLY. Without
+ * `update`, every change fails for which `diff` demands no replacement.
  * The signal of a call is aborted when nobody waits for its answer any more; a method that declares one parameter gets none.
  */
 export interface Provider {

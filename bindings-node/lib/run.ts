@@ -172,6 +172,7 @@ export async function runProgram(
     if (failure !== undefined && !run.stopped) {
         await run.quiet();
         ending = describe(failure.error, run);
+        run.bridge.raised.ofProgram(run.info.project, run.info.stack, failure.error);
     }
     run.flush();
     run.close();

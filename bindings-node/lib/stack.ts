@@ -1,8 +1,9 @@
 /** A stack and the operations on it. */
 import type { Bridge } from "./bridge";
-import { awaited, guarded } from "./errors";
+import { awaited, guarded, type StackwrightError } from "./errors";
 import type { Native } from "./native";
-import { Operation, type OperationOptions } from "./operation";
+import { Operation, OPERATION_OPTIONS, type OperationOptions } from "./operation";
+import { refuseUnknown } from "./options";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyMap } from "./values";
 
@@ -11,6 +12,8 @@ export interface ProgramOptions extends OperationOptions {
     /** Another program than the stack's own. */
     program?: AnyProgram;
 }
+
+const PROGRAM_OPTIONS = { ...OPERATION_OPTIONS, program: true } as const;
 
 /** One entry of a stack's history. */
 export interface HistoryEntry {
@@ -41,12 +44,13 @@ export class Stack {
 
     /** Says what an update would do. */
     preview(options: ProgramOptions = {}): Operation {
+        refuseUnknown("preview()", options, PROGRAM_OPTIONS);
         return this.#start("update", { ...options, dryRun: true });
     }
 
     /** Brings the stack to what its program says. */
     up(options: ProgramOptions = {}): Operation {
-        return this.#start("update", options);
+        return this.#start("update", options, "up");
     }
 
     /** Reads every resource and records what is there. */
@@ -84,10 +88,12 @@ export class Stack {
         return awaited(() => this.#native.remove(options.force ?? false));
     }
 
-    #start(kind: string, options: ProgramOptions): Operation {
+    #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: string = kind): Operation {
+        refuseUnknown(`${called}()`, options, kind === "update" ? PROGRAM_OPTIONS : OPERATION_OPTIONS);
         const { signal, onEvent, program, ...rest } = options;
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
         const started = guarded(() => this.#native.start(kind, JSON.stringify(rest), added));
-        return new Operation(started, signal, onEvent);
+        const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
+        return new Operation(started, explain, signal, onEvent);
     }
 }

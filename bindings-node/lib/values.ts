@@ -39,8 +39,8 @@ export class Secret<T extends PropertyValue = PropertyValue> {
         return this.#value;
     }
 
-    toString(): string {
-        return "[secret]";
+    toString(): never {
+        throw new TypeError("a secret has no text that may be shown: use its value, or apply() of an output");
     }
 
     toJSON(): string {

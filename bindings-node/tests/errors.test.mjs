@@ -55,3 +55,102 @@ test("a wrong stack name, configuration or option is named", async () => {
     );
     await assert.rejects(stack.up(), (error) => /no program/.test(error.message));
 });
+
+test("what is not an option is named, with the options that there are", async () => {
+    const { Engine, InvalidInputError } = stackwright;
+    const refused = (what, known) => (error) =>
+        error instanceof InvalidInputError && error.message.includes(what) && error.message.includes(known);
+    assert.throws(
+        () => new Engine({ store: "memory://", pasphrase: "x" }),
+        refused('unknown option "pasphrase" of an engine', "passphrase"),
+    );
+    const provider = { create: () => ({ id: "x" }), delete() {} };
+    const engine = new Engine({ store: "memory://", passphrase: "x", providers: { own: provider } });
+    await assert.rejects(
+        engine.stack("shop/dev", { programm() {} }),
+        refused('unknown option "programm" of a stack', "rootDirectory"),
+    );
+    const seen = [];
+    const stack = await engine.stack("shop/dev", {
+        program: (context) => {
+            for (const make of [
+                () => context.resource("own:index:Thing", "q", {}, { depends_on: [] }),
+                () => context.component("my:index:Box", "q", {}, { depends_on: [] }),
+                () => context.read("own:index:Thing", "q", "id", {}, { depends_on: [] }),
+                () => context.invoke("own:index:do", {}, { depends_on: [] }),
+            ]) {
+                try {
+                    make();
+                } catch (error) {
+                    seen.push(error);
+                }
+            }
+        },
+    });
+    for (const name of ["up", "preview", "refresh", "destroy"]) {
+        assert.throws(() => stack[name]({ paralel: 3 }), refused(`unknown option "paralel" of ${name}()`, "parallel"));
+        assert.throws(() => stack[name](() => {}), refused(`the options of ${name}() are an object`, "not a function"));
+    }
+    assert.throws(() => stack.destroy({ program() {} }), InvalidInputError);
+    await stack.up();
+    assert.equal(seen.length, 4);
+    for (const error of seen) {
+        assert.ok(refused('unknown option "depends_on" of the', "dependsOn")(error), error.message);
+    }
+});
+
+test("the options of operations are those of the engine", async () => {
+    const { OPERATION_OPTIONS } = require("../dist/operation.js");
+    const { Bridge } = require("../dist/bridge.js");
+    const engine = new native.Engine(new Bridge().native, {
+        store: "memory://",
+        baseDirectory: process.cwd(),
+        passphrase: "x",
+        providers: [],
+        pluginPaths: [],
+        pluginCommands: [],
+    });
+    const stack = await engine.stack("shop/dev", engine.config("shop", {}), { create: true });
+    assert.throws(
+        () => stack.start("refresh", JSON.stringify({ nonesuch: 1 })),
+        (error) => {
+            const known = [...error.message.matchAll(/`(\w+)`/g)].map(([, name]) => name).slice(1);
+            const ours = Object.keys(OPERATION_OPTIONS).filter((name) => name !== "signal" && name !== "onEvent");
+            assert.deepEqual(ours.sort(), known.sort());
+            return true;
+        },
+    );
+});
+
+test("a class is no provider", () => {
+    const { Engine, InvalidInputError } = stackwright;
+    class Files {}
+    for (const [wrong, told] of [[Files, /"disk" is a class or a function; pass an instance, new Files\(\)/], [3, /no object/]]) {
+        assert.throws(
+            () => new Engine({ store: "memory://", providers: { disk: wrong } }),
+            (error) => error instanceof InvalidInputError && told.test(error.message),
+        );
+    }
+});
+
+test("what a provider or a program threw is the cause", async () => {
+    const fire = new RangeError("on fire");
+    for (const create of [() => { throw fire; }, async () => { throw fire; }]) {
+        const engine = new stackwright.Engine({
+            store: "memory://",
+            passphrase: "x",
+            providers: { own: { create, delete() {} } },
+        });
+        const stack = await engine.stack("shop/dev", {
+            program: (context) => void context.resource("own:index:Thing", "q"),
+        });
+        await assert.rejects(stack.up(), (error) => error.code === "failed" && error.cause === fire);
+        const mine = new TypeError("mine");
+        const program = async () => { throw mine; };
+        await assert.rejects(stack.up({ program }), (error) => error.code === "program" && error.cause === mine);
+        await assert.rejects(
+            stack.up({ program: () => { throw new stackwright.InvalidInputError("other"); } }),
+            (error) => error.cause !== mine && error.cause?.message === "other",
+        );
+    }
+});

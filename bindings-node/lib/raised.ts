@@ -1,0 +1,46 @@
+/** What code of the host threw during operations: kept until the operation ends, as the cause of its error. */
+import type { StackwrightError } from "./errors";
+
+/** What the providers and programs of one engine threw. */
+export class Raised {
+    /** By the URN of the resource in question. */
+    readonly #byUrn = new Map<string, unknown>();
+    /** By the stack of the program, as `project/stack`. */
+    readonly #byStack = new Map<string, unknown>();
+
+    /** Keeps what a provider's method threw. */
+    ofProvider(request: unknown, error: unknown): void {
+        const urn = (request as { urn?: unknown } | null | undefined)?.urn;
+        if (typeof urn === "string" && urn !== "") {
+            this.#byUrn.set(urn, error);
+        }
+    }
+
+    /** Keeps what a program threw. */
+    ofProgram(project: string, stack: string, error: unknown): void {
+        this.#byStack.set(`${project}/${stack}`, error);
+    }
+
+    /** Makes what was thrown the cause of an operation's error, if that tells of it, and lets go of all else. */
+    explain(stack: string, error: StackwrightError | undefined): void {
+        const [project = "", name = ""] = stack.split("/").slice(-2);
+        const key = `${project}/${name}`;
+        const ofProgram = this.#byStack.get(key);
+        this.#byStack.delete(key);
+        const prefix = `urn:pulumi:${name}::${project}::`;
+        const ofProvider = error?.urn === undefined ? undefined : this.#byUrn.get(error.urn);
+        for (const urn of this.#byUrn.keys()) {
+            if (urn.startsWith(prefix)) {
+                this.#byUrn.delete(urn);
+            }
+        }
+        const cause = error?.code === "program" ? ofProgram : ofProvider;
+        if (error !== undefined && cause !== undefined && error.cause === undefined) {
+            const text = cause instanceof Error ? cause.message : typeof cause === "string" ? cause : undefined;
+            if (text !== undefined && error.message.includes(text)) {
+                // Not enumerable: to print an error of the Pulumi SDK can take Node minutes.
+                Object.defineProperty(error, "cause", { value: cause, configurable: true, writable: true });
+            }
+        }
+    }
+}
