@@ -223,7 +223,7 @@ const asked = {
     hello: () => ({ face: "node", references: "native" }),
     async open({ store, passphrase, project, stack: name, packages, config }) {
         const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each)]));
-        engine = new Engine({ store, passphrase, providers });
+        engine = new Engine({ store, passphrase: passphrase ?? undefined, providers });
         const values = Object.entries(config ?? {}).map(([key, entry]) => [
             key,
             entry.secret ? secret(entry.value) : entry.value,

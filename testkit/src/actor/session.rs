@@ -13,7 +13,7 @@ use stackwright::{
     program::{self, ProgramContext},
     project::{Config, ConfigKey, ConfigValue},
     runtime::Runtime,
-    secrets::PassphraseProvider,
+    secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store,
 };
 
@@ -126,9 +126,13 @@ impl Session {
         let text = |name: &str| message[name].as_str().unwrap_or_default();
         let runtime = Runtime::system(tokio::runtime::Handle::current());
         let store = store::open(text("store"), Path::new("/"), &runtime).map_err(|it| error(&it))?;
+        let secrets: Arc<dyn SecretsProvider> = match message["passphrase"].as_str() {
+            Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, runtime)),
+            None => Arc::new(Base64Provider),
+        };
         let mut builder = Engine::builder(tokio::runtime::Handle::current())
             .store(store)
-            .secrets(Arc::new(PassphraseProvider::new(text("passphrase"), runtime)));
+            .secrets(secrets);
         for package in message["packages"]
             .as_array()
             .into_iter()

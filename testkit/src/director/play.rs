@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a label may take to happen.
 const LABEL_PATIENCE: Duration = Duration::from_secs(20);
 
-/// The passphrase of every story's stack.
+/// The passphrase of the stacks that have one.
 const PASSPHRASE: &str = "correct horse";
 
 /// What could be seen of one operation.
@@ -98,6 +98,7 @@ struct Player<'a> {
     folder: tempfile::TempDir,
     providers: Arc<Providers>,
     packages: Vec<String>,
+    passphrase: Option<&'static str>,
 }
 
 impl<'a> Player<'a> {
@@ -116,6 +117,7 @@ impl<'a> Player<'a> {
             folder,
             providers: Arc::new(Providers::new(&story.packages)),
             packages: story.packages.keys().cloned().collect(),
+            passphrase: story.has_passphrase().then_some(PASSPHRASE),
         })
     }
 
@@ -180,7 +182,7 @@ impl<'a> Player<'a> {
     async fn open(&mut self, changing: &Changing) -> Result<(), String> {
         let members = json!({
             "store": format!("file://{}", self.folder.path().display()),
-            "passphrase": PASSPHRASE,
+            "passphrase": self.passphrase,
             "project": PROJECT,
             "stack": STACK,
             "packages": self.packages,

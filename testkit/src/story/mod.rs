@@ -55,6 +55,14 @@ pub struct Story {
 }
 
 impl Story {
+    /// Tells whether the stack has a passphrase: where there is something to encrypt, and where it is opened again.
+    /// Deriving a key takes time on purpose, so the other stories do without.
+    #[must_use]
+    pub fn has_passphrase(&self) -> bool {
+        let opens_again = |operation: &StoryOperation| operation.reopen || operation.kill.is_some();
+        self.state.is_some() || !self.secret_texts().is_empty() || self.operations.iter().any(opens_again)
+    }
+
     /// Returns every text of the story that is secret.
     #[must_use]
     pub fn secret_texts(&self) -> Vec<String> {
