@@ -22,7 +22,7 @@ def run(name: str, folder: Path, *arguments: str) -> str:
 @pytest.mark.parametrize("name", ["native.py", "native_sync.py"])
 def test_the_native_examples_create_and_destroy_their_files(name: str, tmp_path: Path) -> None:
     output = run(name, tmp_path, str(tmp_path))
-    assert "to create" in output and "to delete" in output
+    assert "to create" in output and "deleted" in output
     assert not [path for path in (tmp_path / "files").rglob("*") if path.is_file()]
 
 
