@@ -6,7 +6,7 @@ use crate::{
     generator::{
         Generator, Unanswered,
         difference::{Verdict, interpret},
-        register::diff_request,
+        questions::diff_request,
     },
     property::{PropertyMap, PropertyValue},
     provider::ProviderHandle,

@@ -11,6 +11,8 @@ mod difference;
 mod import;
 mod matching;
 mod outputs;
+mod providers;
+mod questions;
 mod read;
 mod register;
 mod replacement;

@@ -1,0 +1,89 @@
+//! Who manages a resource: the provider that its goal names, one of this run or one that is only recorded.
+
+use std::sync::Arc;
+
+use crate::{
+    executor::{Step, StepDetail, StepOp},
+    generator::{Generator, Unanswered},
+    provider::ProviderHandle,
+    resource::{Goal, ProviderReference},
+    urn::Urn,
+};
+
+impl Generator {
+    /// Keeps a recorded provider that the program names without registering it, so that it is not left over.
+    pub(super) async fn keep_provider(&self, urn: &Urn) -> Result<(), Unanswered> {
+        if !urn.resource_type().starts_with("pulumi:providers:") {
+            return Ok(());
+        }
+        let Some(record) = self.base.live(urn).filter(|record| self.claims.keep(record)) else {
+            return Ok(());
+        };
+        let detail = StepDetail {
+            untargeted: true,
+            ..StepDetail::default()
+        };
+        let step = Step::new(
+            StepOp::Same,
+            Some(record.clone()),
+            Some(Arc::clone(&record.state)),
+        );
+        match step {
+            Some(step) => match self.executor.run_step(&mut step.with_detail(detail)).await {
+                Ok(_) => Ok(()),
+                Err(_) => Err(Unanswered::Ending),
+            },
+            None => Ok(()),
+        }
+    }
+
+    /// Awaits a provider that is made from its record. When that fails the run ends; so it does at a termination.
+    pub(super) async fn loaded<T>(
+        &self,
+        urn: &Urn,
+        loading: impl Future<Output = crate::error::Result<T>>,
+    ) -> Result<T, Unanswered> {
+        tokio::select! {
+            biased;
+            loaded = loading => loaded.map_err(|error| self.bail(Some(urn), error.message())),
+            () = self.executor.terminated() => Err(Unanswered::Ending),
+        }
+    }
+
+    /// Finds who manages the resource.
+    pub(super) async fn provider_of(
+        &self,
+        urn: &Urn,
+        goal: &Goal,
+    ) -> Result<Option<ProviderHandle>, Unanswered> {
+        if !goal.custom {
+            return Ok(None);
+        }
+        if goal.resource_type.is_provider() {
+            return Ok(Some(self.registry.manager()));
+        }
+        if let Some(provider) = self.registry.get_named(&goal.provider) {
+            return Ok(Some(provider));
+        }
+        let reference = ProviderReference::parse(&goal.provider).map_err(|error| {
+            self.bail(
+                Some(urn),
+                format!(
+                    "bad provider reference '{}' for resource {urn}: {error}",
+                    goal.provider
+                ),
+            )
+        })?;
+        if let Some(provider) = self.registry.get(&reference) {
+            return Ok(Some(provider));
+        }
+        // A provider that the program does not register any more may still be the one that it names.
+        match self.base.provider(&reference) {
+            Some(state) => self.loaded(urn, self.registry.ensure(state)).await.map(Some),
+            None => Err(self.bail(
+                Some(urn),
+                format!("unknown provider '{reference}' for resource '{urn}'"),
+            )),
+        }
+    }
+}

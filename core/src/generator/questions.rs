@@ -1,0 +1,273 @@
+//! What a provider is asked about a goal before any step: whether its inputs are valid, and how they differ.
+
+use crate::{
+    diagnostic::{Diagnostic, Severity},
+    generator::{
+        Generator, Unanswered,
+        difference::{Difference, interpret, trigger_fires},
+        register::Registering,
+    },
+    property::{PropertyMap, path::PropertyPath},
+    provider::{CheckFailure, CheckRequest, DiffChanges, DiffRequest, ProviderError, ProviderHandle},
+    resource::{ProviderReference, ResourceState},
+    state::StateRef,
+    urn::Urn,
+};
+
+impl Generator {
+    /// Asks the provider to check inputs; what it finds wrong ends the run.
+    pub(super) async fn check(
+        &self,
+        registering: &Registering,
+        provider: &ProviderHandle,
+        olds: Option<PropertyMap>,
+        news: PropertyMap,
+    ) -> Result<PropertyMap, Unanswered> {
+        let urn = &registering.urn;
+        let request = CheckRequest {
+            urn: urn.clone(),
+            resource_type: registering.goal.resource_type.clone(),
+            name: urn.name().to_owned(),
+            olds,
+            news,
+            random_seed: registering.seed.clone(),
+            preview: self.executor.is_preview(),
+        };
+        let response = self.consult(urn, provider.provider.check(request)).await?;
+        if response.failures.is_empty() {
+            return Ok(response.inputs);
+        }
+        for failure in &response.failures {
+            let text = check_failure_text(registering, failure, &response.inputs);
+            self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
+        }
+        let message = format!("resource {urn} is invalid");
+        self.executor
+            .control()
+            .fail(crate::executor::Failure::Bail(message), true);
+        Err(Unanswered::Ending)
+    }
+
+    /// Awaits a question to a provider. A failed one ends the run; so does a termination.
+    pub(super) async fn consult<T>(
+        &self,
+        urn: &Urn,
+        question: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, Unanswered> {
+        let answered = async {
+            let _slot = self.executor.question().await;
+            question.await
+        };
+        tokio::select! {
+            biased;
+            answer = answered => answer.map_err(|error| {
+                if self.executor.control().is_cancelled() { Unanswered::Ending } else { self.bail(Some(urn), error.message) }
+            }),
+            () = self.executor.terminated() => Err(Unanswered::Ending),
+        }
+    }
+
+    pub(super) fn with_ignored_changes(
+        &self,
+        registering: &Registering,
+        old: Option<&PropertyMap>,
+    ) -> PropertyMap {
+        let goal = &registering.goal;
+        let (Some(old), false) = (old, goal.ignore_changes.is_empty()) else {
+            return goal.inputs.clone();
+        };
+        let (inputs, failed) = without_ignored(&goal.ignore_changes, old, goal.inputs.clone());
+        if !failed.is_empty() {
+            let text = format!(
+                "cannot ignore changes in added or removed elements of the path: \"{}\"",
+                failed.join(", ")
+            );
+            self.executor
+                .diagnose(Diagnostic::new(Severity::Info, text).about(registering.urn.clone()));
+        }
+        inputs
+    }
+
+    /// Finds out what differs between the record and the goal.
+    pub(super) async fn difference(
+        &self,
+        registering: &Registering,
+        old: &StateRef,
+        new: &ResourceState,
+    ) -> Result<Difference, Unanswered> {
+        let urn = &registering.urn;
+        if new
+            .replace_with
+            .iter()
+            .any(|other| self.claims.is_replaced(other))
+        {
+            return Ok(Difference::replacement("replaceWith"));
+        }
+        if new
+            .deleted_with
+            .as_ref()
+            .is_some_and(|other| self.claims.is_replaced(other))
+        {
+            return Ok(Difference::replacement("deletedWith"));
+        }
+        let trigger = new.replacement_trigger.as_ref();
+        if !self.executor.is_preview()
+            && trigger.is_some_and(crate::property::PropertyValue::contains_unknowns)
+        {
+            return Err(self.bail(
+                Some(urn),
+                format!("replacement trigger contains unknowns for {urn}"),
+            ));
+        }
+        if self.provider_replaces(registering, &old.state, new).await? {
+            return Ok(Difference::replacement("provider"));
+        }
+        if trigger_fires(old.state.replacement_trigger.as_ref(), trigger) {
+            return Ok(Difference::replacement(""));
+        }
+        let Some(provider) = &registering.provider else {
+            return Ok(Difference::of_component(&old.state.inputs, &new.inputs));
+        };
+        if self.options.use_legacy_diff && old.state.inputs == new.inputs {
+            return Ok(Difference::default());
+        }
+        let request = diff_request(
+            &old.state,
+            new.inputs.clone(),
+            &new.ignore_changes,
+            self.executor.is_preview(),
+        );
+        let response = self
+            .consult(
+                urn,
+                provider.provider.diff(DiffRequest {
+                    urn: urn.clone(),
+                    ..request
+                }),
+            )
+            .await?;
+        if let Some(text) = &response.unavailable {
+            self.executor
+                .diagnose(Diagnostic::warning(text.clone()).about(urn.clone()));
+        }
+        let paths = self.parsed_paths(urn, &new.replace_on_changes)?;
+        // What the engine compares itself is what Check gave, and that may have put an ignored change back.
+        let compared = if response.changes == DiffChanges::Unknown {
+            without_ignored(&new.ignore_changes, &old.state.inputs, new.inputs.clone()).0
+        } else {
+            new.inputs.clone()
+        };
+        Ok(interpret(
+            response,
+            &old.state.inputs,
+            &compared,
+            &paths,
+            !old.state.init_errors.is_empty(),
+            old.state.pending_replacement,
+        ))
+    }
+
+    pub(super) fn parsed_paths(&self, urn: &Urn, paths: &[String]) -> Result<Vec<PropertyPath>, Unanswered> {
+        paths
+            .iter()
+            .map(|text| {
+                PropertyPath::parse(text).map_err(|error| self.bail(Some(urn), error.message().to_owned()))
+            })
+            .collect()
+    }
+
+    /// Tells whether another provider manages the resource now, and one that cannot go on with what exists.
+    pub(super) async fn provider_replaces(
+        &self,
+        registering: &Registering,
+        old: &ResourceState,
+        new: &ResourceState,
+    ) -> Result<bool, Unanswered> {
+        if old.provider == new.provider {
+            return Ok(false);
+        }
+        let (Ok(before), Ok(after)) = (
+            ProviderReference::parse(&old.provider),
+            ProviderReference::parse(&new.provider),
+        ) else {
+            return Ok(true);
+        };
+        let renamed = before.urn != after.urn && self.claims.current_urn(&before.urn) == after.urn;
+        if renamed {
+            return Ok(false);
+        }
+        let Some(recorded) = self.base.provider(&before) else {
+            return Ok(true);
+        };
+        let question = self.registry.replaces_resources(recorded, &after);
+        self.consult(&registering.urn, question).await
+    }
+}
+
+/// Puts back what is ignored at `paths`; also returns the paths where that cannot be done.
+fn without_ignored<'a>(
+    paths: &'a [String],
+    old: &PropertyMap,
+    mut inputs: PropertyMap,
+) -> (PropertyMap, Vec<&'a str>) {
+    let mut failed = Vec::new();
+    for text in paths {
+        let Ok(path) = PropertyPath::parse(text) else {
+            continue;
+        };
+        if !path.reset(old, &mut inputs) {
+            failed.push(text.as_str());
+        }
+    }
+    (inputs, failed)
+}
+
+/// Builds the question whether a recorded resource differs from new inputs.
+pub(super) fn diff_request(
+    old: &ResourceState,
+    news: PropertyMap,
+    ignore_changes: &[String],
+    preview: bool,
+) -> DiffRequest {
+    DiffRequest {
+        urn: old.urn.clone(),
+        resource_type: old.resource_type.clone(),
+        name: old.urn.name().to_owned(),
+        id: old.id.clone(),
+        old_inputs: old.inputs.clone(),
+        old_outputs: old.outputs.clone(),
+        news,
+        ignore_changes: ignore_changes.to_vec(),
+        preview,
+    }
+}
+
+fn check_failure_text(registering: &Registering, failure: &CheckFailure, inputs: &PropertyMap) -> String {
+    let resource_type = &registering.goal.resource_type;
+    let (name, reason) = (registering.urn.name(), &failure.reason);
+    if failure.property.is_empty() {
+        return format!("{resource_type} resource '{name}' has a problem: {reason}");
+    }
+    let value = PropertyPath::parse(&failure.property)
+        .ok()
+        .and_then(|path| path.get(inputs).cloned());
+    // The reference engine prints the value in braces; a secret one is not printed at all.
+    let value = value.map_or_else(
+        || "{<nil>}".to_owned(),
+        |value| format!("{{{}}}", plain_text(&value)),
+    );
+    format!(
+        "{resource_type} resource '{name}': property {} value {value} has a problem: {reason}",
+        failure.property
+    )
+}
+
+fn plain_text(value: &crate::property::PropertyValue) -> String {
+    match value {
+        crate::property::PropertyValue::String(text) => text.to_string(),
+        crate::property::PropertyValue::Null => "<nil>".to_owned(),
+        crate::property::PropertyValue::Number(number) => number.to_string(),
+        _ if value.contains_secrets() => "[secret]".to_owned(),
+        _ => format!("{value:?}"),
+    }
+}
