@@ -27,10 +27,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Numbers of the slots that count, the oldest first.
+    /// Numbers of the slots that count, the oldest first; a slot whose holder is taken to wait is none of them.
     working: BTreeSet<u64>,
-    /// Numbers of the slots whose holders are taken to wait for others.
-    waiting: BTreeSet<u64>,
     next: u64,
     queue: VecDeque<oneshot::Sender<u64>>,
     /// Counts every grant and every release, so that the watcher sees whether anything moved.
@@ -120,8 +118,6 @@ impl Slots {
         let mut state = self.state();
         if state.working.remove(&number) {
             state.ended += 1;
-        } else {
-            state.waiting.remove(&number);
         }
         state.movements += 1;
         self.admit(&mut state);
@@ -144,10 +140,7 @@ impl Slots {
             if state.ended != ended {
                 patience = PATIENCE;
             }
-            if state.movements == moved
-                && let Some(oldest) = state.working.pop_first()
-            {
-                state.waiting.insert(oldest);
+            if state.movements == moved && state.working.pop_first().is_some() {
                 self.admit(&mut state);
                 patience = (patience * 2).min(LONGEST_PATIENCE);
             }
@@ -216,7 +209,7 @@ mod tests {
         let later = slots.acquire().await;
         drop(later);
         drop(waiting);
-        assert!(slots.state().working.is_empty() && slots.state().waiting.is_empty());
+        assert!(slots.state().working.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -259,6 +252,6 @@ mod tests {
         assert!(second.await.is_err());
         drop(first);
         drop(slots.acquire().await);
-        assert!(slots.state().working.is_empty() && slots.state().waiting.is_empty());
+        assert!(slots.state().working.is_empty());
     }
 }
