@@ -251,3 +251,22 @@ impl StdError for Error {
         self.0.source.as_ref().map(|source| source.as_ref() as _)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_secrets_are_taken_out_of_message_hints_and_cause() {
+        let redactor = Redactor::new();
+        redactor.learn(["hunter2"]);
+        let error = Error::new(ErrorKind::Program, "the password was hunter2")
+            .with_hint("not hunter2")
+            .with_source(std::io::Error::other("hunter2 is wrong"));
+        let scrubbed = error.scrubbed(&redactor);
+        assert!(!format!("{scrubbed:?}").contains("hunter2"), "{scrubbed:?}");
+        assert!(scrubbed.message().starts_with("the password was ["));
+        let harmless = Error::new(ErrorKind::Program, "no").with_source(std::io::Error::other("why"));
+        assert!(StdError::source(&harmless.scrubbed(&redactor)).is_some());
+    }
+}

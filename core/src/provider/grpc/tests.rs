@@ -245,6 +245,81 @@ async fn a_comparison_sends_assets_by_their_hash_and_reads_the_details() {
     assert_eq!(detailed["source"].kind, crate::event::DiffKind::UpdateReplace);
 }
 
+/// Outputs with an object that says that it is something which nobody knows.
+fn garbage() -> Struct {
+    let kind = Some(Kind::StructValue(wire([(
+        "4dabf18193072939515e22adb298388d",
+        "of no kind that there is",
+    )])));
+    Struct {
+        fields: [("odd".to_owned(), prost_types::Value { kind })].into(),
+    }
+}
+
+#[tokio::test]
+async fn what_was_made_keeps_its_id_although_its_outputs_cannot_be_read() {
+    let (create_call, _requests) = recorded(created(garbage()));
+    let fake = Fake {
+        create: create_call,
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let error = provider
+        .create(create(PropertyMap::new(), false))
+        .await
+        .unwrap_err();
+    let failure = error.init_failure.unwrap();
+    assert_eq!(failure.id, created(Struct::default()).id);
+    assert!(failure.outputs.is_empty() && failure.reasons == [error.message]);
+    // A preview made nothing.
+    let error = provider
+        .create(create(PropertyMap::new(), true))
+        .await
+        .unwrap_err();
+    assert!(error.init_failure.is_none());
+}
+
+#[tokio::test]
+async fn differences_of_a_state_or_kind_that_nobody_knows_are_refused() {
+    let detailed = |kind| {
+        let difference = rpc::PropertyDiff {
+            kind,
+            input_diff: false,
+        };
+        [("size".to_owned(), difference)].into()
+    };
+    for (changes, detailed_diff, refusal) in [
+        (
+            7,
+            detailed(0),
+            Some(format!("unrecognized diff state for {}: 7", urn())),
+        ),
+        (
+            2,
+            detailed(9),
+            Some(format!(
+                "unrecognized kind of difference at 'size' for {}: 9",
+                urn()
+            )),
+        ),
+        (2, detailed(0), None),
+    ] {
+        let (diff_call, _requests) = recorded(rpc::DiffResponse {
+            changes,
+            detailed_diff,
+            ..rpc::DiffResponse::default()
+        });
+        let fake = Fake {
+            diff: diff_call,
+            ..Fake::greeting(true)
+        };
+        let answer = ready(fake, PropertyMap::new()).await.diff(diff()).await;
+        assert_eq!(answer.as_ref().err().map(|error| error.message.clone()), refusal);
+        // Without its flag a map of details does not count.
+        assert!(answer.is_err() || answer.unwrap().detailed_diff.is_none());
+    }
+}
+
 #[tokio::test]
 async fn a_configuration_with_unknowns_keeps_all_calls_from_the_provider() {
     let fake = Fake::greeting(true);

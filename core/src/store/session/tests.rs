@@ -59,10 +59,14 @@ async fn begin(journal: &Journal, name: &str) -> OperationId {
 }
 
 async fn create(journal: &Journal, name: &str) {
-    let operation = begin(journal, name).await;
+    create_thing(journal, thing(name)).await;
+}
+
+async fn create_thing(journal: &Journal, state: Arc<ResourceState>) {
+    let operation = begin(journal, state.urn.name()).await;
     let new = StateRef {
         id: journal.next_state_id(),
-        state: thing(name),
+        state,
     };
     let record = JournalRecord::Success {
         op: StepOp::Create,
@@ -148,6 +152,38 @@ async fn what_a_dead_process_had_journaled_is_loaded_and_folded() {
         (vec!["a"], Leftover::Nothing)
     );
     assert_eq!(loaded.snapshot.pending_operations.len(), 1);
+}
+
+#[tokio::test]
+async fn a_journal_that_leads_to_an_invalid_state_replaces_nothing_and_can_be_imported_over() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    {
+        let (_session, journal) = operation(&stack).await.unwrap();
+        let mut odd = ResourceState::clone(&thing("odd"));
+        odd.dependencies = vec![thing("nowhere").urn.clone()];
+        create_thing(&journal, Arc::new(odd)).await;
+    }
+    let key = stack.name().journal();
+    let journal = store.get(&key).await.unwrap().unwrap().bytes;
+    let checkpoint = stack.read().await.unwrap().checkpoint;
+    let error = operation(&stack).await.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::State);
+    assert!(error.message().contains("leads to an invalid state"), "{error}");
+    assert_eq!(stack.read().await.unwrap().checkpoint, checkpoint);
+    assert_eq!(store.get(&key).await.unwrap().unwrap().bytes, journal);
+
+    let document = br#"{"version": 3, "deployment": {"manifest": {"time": "2026-01-01T00:00:00Z", "magic": "", "version": ""}}}"#;
+    stack.import(&Base64Provider, document).await.unwrap();
+    assert!(names(&stack.load(&Base64Provider).await.unwrap().snapshot).is_empty());
+    // What nobody could use is kept all the same.
+    let kept = store.list("").await.unwrap();
+    assert!(
+        kept.iter()
+            .any(|object| object.key != key && object.key.starts_with(&key)),
+        "{kept:?}"
+    );
 }
 
 #[tokio::test]
