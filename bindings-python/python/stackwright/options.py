@@ -18,11 +18,6 @@ class OperationOptions(TypedDict, total=False):
     """How many steps may work at a time."""
     refresh: bool
     """Read every resource first."""
-    targets: Sequence[str]
-    """URNs, or globs of ``*`` and ``**``: only these resources are changed."""
-    target_dependents: bool
-    excludes: Sequence[str]
-    exclude_dependents: bool
     replace_targets: Sequence[str]
     """URNs of resources to be replaced whatever has changed."""
     continue_on_error: bool
@@ -51,6 +46,10 @@ class OperationOptions(TypedDict, total=False):
     registrations unanswered that failed or came too late."""
     refresh_program: bool
     """Not supported yet, as all that follows: an operation with it is refused before anything happens."""
+    targets: Sequence[str]
+    target_dependents: bool
+    excludes: Sequence[str]
+    exclude_dependents: bool
     destroy_program: bool
     plan: Mapping[str, Any]
     generate_plan: bool
