@@ -41,6 +41,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         .build_client(true)
         .build_server(true)
         .btree_map(".")
+        // Of our own: the generated ones are read with a recursion that ends at 33 levels.
+        .extern_path(".google.protobuf.Struct", "crate::values::Struct")
+        .extern_path(".google.protobuf.Value", "crate::values::Value")
+        .extern_path(".google.protobuf.ListValue", "crate::values::ListValue")
         .include_file("modules.rs")
         .compile_fds(descriptors)?;
     Ok(())

@@ -2,6 +2,8 @@
 //!
 //! Everything here is generated from the `.proto` files of this crate: [`pulumirpc`] holds the messages
 //! and, for each service, a module with its client and one with its server. Maps are `BTreeMap`, so that
-//! equal messages always encode to equal bytes.
+//! equal messages always encode to equal bytes. Free-form values are those of [`values`].
+
+pub mod values;
 
 include!(concat!(env!("OUT_DIR"), "/modules.rs"));
