@@ -8,7 +8,7 @@ use crate::{secrets::Redactor, urn::Urn};
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 macro_rules! error_kinds {
-    ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal;)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $class:ident;)*) => {
         /// What a caller can do about an [`Error`]. Codes are stable and only ever appended to.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -27,6 +27,14 @@ macro_rules! error_kinds {
                 self as i32
             }
 
+            /// Returns what a host that sorts errors as the reference engine does takes it for.
+            #[must_use]
+            pub const fn class(self) -> ErrorClass {
+                match self {
+                    $(Self::$variant => ErrorClass::$class,)*
+                }
+            }
+
             /// Returns the stable `snake_case` name that Python and JavaScript show.
             #[must_use]
             pub const fn name(self) -> &'static str {
@@ -38,31 +46,57 @@ macro_rules! error_kinds {
     };
 }
 
+/// How the reference engine sorts errors, for hosts that do, too. Each [`ErrorKind`] belongs to one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// The operation ended as such operations do; what was wrong stands in the diagnostics.
+    Bail,
+    /// A secret could not be decrypted.
+    Decrypt,
+    /// Anything else.
+    Internal,
+}
+
+impl ErrorClass {
+    /// Returns the name: `bail`, `decrypt` or `internal`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bail => "bail",
+            Self::Decrypt => "decrypt",
+            Self::Internal => "internal",
+        }
+    }
+}
+
 error_kinds! {
     /// The caller passed something wrong; the message names what and where. Nothing was changed.
-    InvalidInput = 1, "invalid_input";
+    InvalidInput = 1, "invalid_input", Internal;
     /// The stack, resource or file does not exist.
-    NotFound = 2, "not_found";
+    NotFound = 2, "not_found", Internal;
     /// Somebody else holds the stack's lock, or changed its state meanwhile. Try again later.
-    Conflict = 3, "conflict";
+    Conflict = 3, "conflict", Internal;
     /// A provider refused or failed a call; the message is the provider's own.
-    Provider = 4, "provider";
+    Provider = 4, "provider", Internal;
     /// A plugin process could not be found, started or spoken to.
-    Plugin = 5, "plugin";
+    Plugin = 5, "plugin", Internal;
     /// The recorded state is corrupt, of an unknown version, or would become invalid.
-    State = 6, "state";
-    /// A secret could not be encrypted or decrypted, for instance because the passphrase is wrong.
-    Secrets = 7, "secrets";
+    State = 6, "state", Internal;
+    /// Secrets could not be encrypted, or what encrypts those of a stack is not known here.
+    Secrets = 7, "secrets", Internal;
     /// The operation was cancelled; what had run is recorded.
-    Cancelled = 8, "cancelled";
+    Cancelled = 8, "cancelled", Bail;
     /// A store or service did not answer; the same call may succeed later.
-    Unavailable = 9, "unavailable";
+    Unavailable = 9, "unavailable", Internal;
     /// The program raised an error of its own.
-    Program = 10, "program";
+    Program = 10, "program", Bail;
     /// The deployment failed; its diagnostics and events say where. What succeeded is recorded.
-    Failed = 11, "failed";
+    Failed = 11, "failed", Bail;
     /// A bug in the engine.
-    Internal = 12, "internal";
+    Internal = 12, "internal", Internal;
+    /// A secret could not be decrypted, for instance because the passphrase is wrong; the message names the key of the
+    /// configuration when it is a value of that.
+    Decrypt = 13, "decrypt", Decrypt;
 }
 
 /// An error with everything that a caller may want to branch on or show.
@@ -135,6 +169,27 @@ impl Error {
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         self.edit(|inner| inner.hints.push(hint.into()))
+    }
+
+    /// Turns it into an error of another kind.
+    #[must_use]
+    pub(crate) fn with_kind(self, kind: ErrorKind) -> Self {
+        if self.kind() == kind {
+            return self;
+        }
+        self.edit(|inner| inner.kind = kind)
+    }
+
+    /// Takes over what another error says beside its message: provider, phase, hints and cause.
+    #[must_use]
+    pub(crate) fn with_facts_of(self, other: &Self) -> Self {
+        let other = &other.0;
+        self.edit(|inner| {
+            inner.provider.clone_from(&other.provider);
+            inner.phase = other.phase;
+            inner.hints.clone_from(&other.hints);
+            inner.source.clone_from(&other.source);
+        })
     }
 
     /// Keeps the error that caused this one.
@@ -255,6 +310,17 @@ impl StdError for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_people_have_been_told_of_is_a_bail_and_failed_decryption_a_class_of_its_own() {
+        let of = |class: ErrorClass| -> Vec<&str> {
+            let kinds = ErrorKind::ALL.iter().filter(|kind| kind.class() == class);
+            kinds.map(|kind| kind.name()).collect()
+        };
+        assert_eq!(of(ErrorClass::Bail), ["cancelled", "program", "failed"]);
+        assert_eq!(of(ErrorClass::Decrypt), ["decrypt"]);
+        assert_eq!(of(ErrorClass::Internal).len(), ErrorKind::ALL.len() - 4);
+    }
 
     #[test]
     fn known_secrets_are_taken_out_of_message_hints_and_cause() {

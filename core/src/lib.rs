@@ -103,7 +103,7 @@ pub mod operation;
 mod engine;
 
 pub use engine::{Engine, EngineBuilder, Stack, StackSettings};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Error, ErrorClass, ErrorKind, Result};
 pub use store::StackName;
 
 /// The version of the reference engine that this one takes itself to be compatible with, as manifests have it.

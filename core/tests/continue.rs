@@ -180,11 +180,8 @@ fn registration(state: &ResourceState) -> Registration {
         dependencies: state.dependencies.clone(),
         property_dependencies: Some(state.property_dependencies.clone()),
         protect: Some(state.protect),
-        additional_secret_outputs: state.additional_secret_outputs.clone(),
-        custom_timeouts: state.custom_timeouts,
         retain_on_delete: Some(state.retain_on_delete),
-        deleted_with: state.deleted_with.clone(),
-        ignore_changes: state.ignore_changes.clone(),
+        options: state.options.clone(),
         ..Registration::default()
     };
     // Default providers are chosen by the engine; programs name only their own.
@@ -317,6 +314,6 @@ async fn a_lock_of_a_dead_process_elsewhere_is_a_conflict_until_it_is_broken() {
     let stack = open(Arc::clone(&store), &echo).await;
     let refused = stack.refresh(OperationOptions::default()).wait().await;
     assert_eq!(refused.error.as_ref().unwrap().kind(), ErrorKind::Conflict);
-    assert_eq!(stack.break_locks().await.unwrap(), 1);
+    assert_eq!(stack.unlock().await.unwrap(), 1);
     continues("killed-with-lock", store, &stack, &echo).await;
 }

@@ -116,7 +116,7 @@ async fn the_passphrase_is_needed_only_for_the_secrets() {
         .unwrap_err();
     assert_eq!(
         (error.kind(), error.message()),
-        (ErrorKind::Secrets, "incorrect passphrase")
+        (ErrorKind::Decrypt, "incorrect passphrase")
     );
     let sealed = read_checkpoint(&bytes, SecretsAccess::Sealed, true)
         .await

@@ -4,6 +4,7 @@ mod builder;
 mod fetch;
 mod parts;
 mod service;
+mod settings;
 mod stack;
 
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::{
 pub use builder::EngineBuilder;
 pub(crate) use parts::EngineParts;
 pub(crate) use service::OperationGuard;
-pub use stack::{Stack, StackSettings};
+pub use settings::StackSettings;
+pub use stack::Stack;
 
 /// An engine: where states live, what encrypts them, and who provides what. Cheap to clone.
 ///
@@ -35,7 +37,7 @@ impl Engine {
     /// Opens a stack, named `project/stack`; it is created when it does not exist and the settings allow it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] for a bad name, [`crate::ErrorKind::NotFound`] for a stack that does not
+    /// [`crate::ErrorKind::InvalidInput`] for a bad name, organization or tag, [`crate::ErrorKind::NotFound`] for a stack that does not
     /// exist and is not to be created; whatever the store fails with.
     pub async fn stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
         Stack::open(Arc::clone(&self.0), StackName::parse(name)?, settings).await

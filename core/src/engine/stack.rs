@@ -1,52 +1,24 @@
 //! A stack: a named state, the program that says what it is to be, and the operations on it.
 
 use std::{
-    path::PathBuf,
+    collections::BTreeMap,
     sync::{Arc, Mutex},
 };
 
 use tokio::sync::watch;
 
 use crate::{
-    engine::EngineParts,
+    engine::{EngineParts, StackSettings},
     error::{Error, ErrorKind, Result},
     event::EventSink,
     executor::Control,
     operation::{Frame, Operation, OperationKind, OperationOptions, Session, SessionLease, StackContext},
     program::Program,
-    project::Config,
     property::PropertyMap,
-    state::{Snapshot, journal::JournalReceiver},
+    state::Snapshot,
     store::{StackName, StackStorage},
     urn::Urn,
 };
-
-/// What the host says about a stack when it opens it.
-#[derive(Clone)]
-pub struct StackSettings {
-    /// Says what the stack is to be; needed for previews and updates.
-    pub program: Option<Arc<dyn Program>>,
-    /// The configuration.
-    pub config: Config,
-    /// The folder of the project, from which assets and source positions are told.
-    pub root_directory: Option<PathBuf>,
-    /// Receives every journal entry before the engine goes on; may refuse, which ends the operation.
-    pub journal: Option<Arc<dyn JournalReceiver>>,
-    /// Whether the stack is created when it does not exist.
-    pub create: bool,
-}
-
-impl Default for StackSettings {
-    fn default() -> Self {
-        Self {
-            program: None,
-            config: Config::default(),
-            root_directory: None,
-            journal: None,
-            create: true,
-        }
-    }
-}
 
 /// A stack. Cheap to clone; all clones are one stack with one program and one configuration.
 #[derive(Clone)]
@@ -61,6 +33,7 @@ impl Stack {
         name: StackName,
         settings: StackSettings,
     ) -> Result<Self> {
+        settings.check()?;
         let storage = StackStorage::new(
             Arc::clone(&engine.store),
             name.clone(),
@@ -83,12 +56,13 @@ impl Stack {
         let context = StackContext {
             engine,
             storage,
-            organization: "organization".to_owned(),
+            organization: settings.organization,
             project: name.project().to_owned(),
             stack: name.stack().to_owned(),
             root_directory: settings.root_directory,
             config: settings.config,
             journal: settings.journal,
+            tags: settings.tags,
         };
         Ok(Self {
             context: Arc::new(context),
@@ -100,6 +74,18 @@ impl Stack {
     #[must_use]
     pub fn name(&self) -> &StackName {
         self.context.storage.name()
+    }
+
+    /// Returns the organization that programs are told of.
+    #[must_use]
+    pub fn organization(&self) -> &str {
+        &self.context.organization
+    }
+
+    /// Returns what the host notes about the stack, by name.
+    #[must_use]
+    pub fn tags(&self) -> &BTreeMap<String, String> {
+        &self.context.tags
     }
 
     /// Says what an update would do.
@@ -251,11 +237,11 @@ impl Stack {
     }
 
     /// Removes every lock of the stack, whoever holds it: for locks that dead machines left behind. Returns how many
-    /// there were.
+    /// there were. An operation of somebody who is alive after all goes on unprotected.
     ///
     /// # Errors
     /// Whatever the store fails with.
-    pub async fn break_locks(&self) -> Result<usize> {
+    pub async fn unlock(&self) -> Result<usize> {
         self.context.storage.break_locks().await
     }
 }

@@ -1,6 +1,9 @@
 //! What starts, stops and ends a run: failures, cancellation and termination.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -9,10 +12,10 @@ use crate::error::Error;
 /// Why a run fails.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// A step failed; its diagnostic has been given.
-    Step,
-    /// The generator refused something; its diagnostic has been given.
-    Bail(String),
+    /// A step failed; its diagnostic has been given. Holds the error behind it, when the engine has one.
+    Step(Option<Error>),
+    /// The generator refused something; its diagnostic has been given. Holds the error behind it, likewise.
+    Bail(Option<Error>),
     /// The program raised an error.
     Program(Error),
     /// The engine could not go on: the journal could not be written, for instance.
@@ -28,6 +31,8 @@ struct Switches {
     /// No new step starts.
     stopped: CancellationToken,
     /// The user asked for an end.
+    asked: AtomicBool,
+    /// Wakes those who act on that.
     cancelled: CancellationToken,
     /// The user insists: running calls are given up.
     terminated: CancellationToken,
@@ -55,6 +60,17 @@ impl Control {
         self.0.failed.get().is_some()
     }
 
+    /// Returns the error behind the failure that people were told of as `message`.
+    #[must_use]
+    pub fn error_behind(&self, message: &str) -> Option<Error> {
+        self.failures().into_iter().find_map(|failure| match failure {
+            Failure::Step(error) | Failure::Bail(error) => {
+                error.filter(|error| message.ends_with(error.message()))
+            }
+            Failure::Program(_) | Failure::Fatal(_) => None,
+        })
+    }
+
     /// Returns what has failed, in order.
     #[must_use]
     pub fn failures(&self) -> Vec<Failure> {
@@ -67,17 +83,18 @@ impl Control {
 
     /// Asks for an end: what runs finishes. A second time, running calls are given up.
     pub fn cancel(&self) {
-        if self.0.cancelled.is_cancelled() {
+        if self.0.asked.swap(true, Ordering::SeqCst) {
             self.0.terminated.cancel();
         }
-        self.0.cancelled.cancel();
+        // In this order: what a cancelled provider lets go of must not start anything any more.
         self.0.stopped.cancel();
+        self.0.cancelled.cancel();
     }
 
     /// Tells whether an end was asked for.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.0.cancelled.is_cancelled()
+        self.0.asked.load(Ordering::SeqCst)
     }
 
     /// Tells whether running calls are given up.

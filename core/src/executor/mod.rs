@@ -2,9 +2,12 @@
 
 mod apply;
 mod control;
+mod heed;
 mod op;
 mod outcome;
+mod record;
 mod refresh;
+mod report;
 mod run;
 mod schedule;
 mod slots;

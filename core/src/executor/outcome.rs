@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
+    error::Error,
     event::OperationStatus,
     provider::{ProviderError, ProviderStatus},
     resource::ResourceState,
@@ -44,6 +45,10 @@ pub struct StepFailure {
     pub cancelled: bool,
     /// The provider's status, when it was the provider that failed.
     pub provider_status: Option<ProviderStatus>,
+    /// True when the provider answered what nobody can read: the step may have done what it was for.
+    pub unreadable: bool,
+    /// The error of the engine's behind the provider's words: its plugin is missing, for instance.
+    pub cause: Option<Error>,
 }
 
 impl StepFailure {
@@ -55,6 +60,8 @@ impl StepFailure {
             continues: false,
             cancelled: false,
             provider_status: None,
+            unreadable: false,
+            cause: None,
         }
     }
 
@@ -76,6 +83,8 @@ impl StepFailure {
                 OperationStatus::Ok
             },
             provider_status: Some(error.status),
+            unreadable: error.unreadable,
+            cause: error.cause.clone(),
             ..Self::new(error.message.clone())
         }
     }

@@ -34,7 +34,8 @@ impl Executor {
         let mut warnings = Vec::new();
         let request = self.read_request(old, old.inputs.clone(), old.outputs.clone());
         let mut new = Arc::clone(old);
-        match self.call(step, "read", provider.provider.read(request)).await {
+        let answer = self.call(step, "read", provider.provider.read(request)).await;
+        match self.was_read(answer) {
             Ok(response) => {
                 let Some(outputs) = response.outputs.filter(|_| !response.id.is_empty()) else {
                     return Ok(Applied {
@@ -121,7 +122,7 @@ impl Executor {
             old_inputs: new.inputs.clone(),
             old_outputs: new.outputs.clone(),
             news: old.inputs.clone(),
-            ignore_changes: old.ignore_changes.clone(),
+            ignore_changes: old.options.ignore_changes.clone(),
             preview: self.is_preview(),
         };
         match self.call(step, "diff", provider.provider.diff(request)).await {

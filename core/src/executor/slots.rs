@@ -14,8 +14,8 @@ use crate::runtime::Runtime;
 ///
 /// A provider's call may wait for something that only a later step brings about (a component's state resource waits
 /// for its siblings). The engine cannot see the difference between such a call and a slow one, so the limit gives
-/// way, slowly: when every slot is held, somebody queues and nothing has moved for a while, the oldest call is taken
-/// for one that waits, and no longer counts. The next such while is twice as long, until a call that counts ends.
+/// way, slowly: when every slot is held, somebody queues and nothing has moved for a while, the oldest quarter of the
+/// calls is taken to wait, and no longer counts. The next such while is twice as long, until a call that counts ends.
 #[derive(Clone)]
 pub(crate) struct Slots(Arc<Shared>);
 
@@ -38,7 +38,7 @@ struct State {
     watching: bool,
 }
 
-/// How long all slots may stand still before the oldest call is taken to wait for others.
+/// How long all slots may stand still before the oldest calls are taken to wait for others.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The longest such while.
@@ -123,7 +123,7 @@ impl Slots {
         self.admit(&mut state);
     }
 
-    /// Runs while somebody queues; takes the oldest call for a waiting one whenever nothing moved for a while.
+    /// Runs while somebody queues; takes the oldest calls for waiting ones whenever nothing moved for a while.
     async fn watch(&self) {
         let mut patience = PATIENCE;
         let (mut moved, mut ended) = {
@@ -140,7 +140,10 @@ impl Slots {
             if state.ended != ended {
                 patience = PATIENCE;
             }
-            if state.movements == moved && state.working.pop_first().is_some() {
+            if state.movements == moved && !state.working.is_empty() {
+                for _ in 0..self.0.limit.div_ceil(4) {
+                    state.working.pop_first();
+                }
                 self.admit(&mut state);
                 patience = (patience * 2).min(LONGEST_PATIENCE);
             }
@@ -222,6 +225,15 @@ mod tests {
         }
         drop(waiting);
         assert_eq!(began.elapsed(), PATIENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn more_waiting_calls_than_slots_cost_a_few_whiles() {
+        let slots = slots(16);
+        let began = tokio::time::Instant::now();
+        let waiting = futures::future::join_all((0..24).map(|_| slots.acquire())).await;
+        assert_eq!(began.elapsed(), PATIENCE * 3);
+        drop(waiting);
     }
 
     #[tokio::test(start_paused = true)]

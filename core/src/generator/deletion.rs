@@ -27,13 +27,18 @@ impl Generator {
             .filter(|(_, _, op)| *op == StepOp::Delete)
             .map(|(_, record, _)| &record.state.urn)
             .collect();
-        for (position, record, op) in &condemned {
+        let states = condemned.iter().map(|(_, record, _)| &*record.state);
+        let Some(providers) = self.providers_of(states).await else {
+            return;
+        };
+        for ((position, record, op), provider) in condemned.iter().zip(providers) {
             let state = &record.state;
-            let Ok(provider) = self.provider_of_record(record).await else {
-                return;
-            };
             let detail = StepDetail {
-                deleted_with_gone: state.deleted_with.as_ref().is_some_and(|urn| gone.contains(urn)),
+                deleted_with_gone: state
+                    .options
+                    .deleted_with
+                    .as_ref()
+                    .is_some_and(|urn| gone.contains(urn)),
                 ..StepDetail::default()
             };
             let step = Step::new(*op, Some(record.clone()), None);
@@ -46,22 +51,23 @@ impl Generator {
         run_in_order(&self.executor, steps, &self.order_of(&positions)).await;
     }
 
-    /// Returns the positions of what the records of failed registrations need, and those of providers that nobody has
-    /// registered: these records are still in use.
+    /// Returns the positions of what depends on the records of failed registrations, which the program may not have
+    /// come to, and of what these and the providers that nobody has registered need: these records are still in use.
     fn still_needed(&self) -> FxHashSet<usize> {
         let failed = self.claims.failed();
-        let failed = failed.iter().filter_map(|urn| self.base.position(urn));
+        let failed: Vec<_> = failed.iter().filter_map(|urn| self.base.position(urn)).collect();
         let records = self.base.records().iter().enumerate();
         let kept = records.filter(|(_, record)| record.state.is_provider() && self.claims.is_kept(record.id));
-        let users: Vec<usize> = failed.chain(kept.map(|(position, _)| position)).collect();
-        if users.is_empty() {
+        let mut users: Vec<usize> = kept.map(|(position, _)| position).collect();
+        if failed.is_empty() && users.is_empty() {
             return FxHashSet::default();
         }
-        self.base
-            .graph()
-            .transitive_dependencies(&users)
-            .into_iter()
-            .collect()
+        let graph = self.base.graph();
+        let dependents = graph.transitive_dependents(&failed, true);
+        users.extend(failed);
+        users.extend(&dependents);
+        let needed = graph.transitive_dependencies(&users);
+        needed.into_iter().chain(dependents).collect()
     }
 
     /// Returns for each of the records at `positions` the places in that list of those that must be gone before it.

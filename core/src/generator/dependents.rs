@@ -90,10 +90,16 @@ impl Generator {
         replaced: &FxHashSet<Urn>,
     ) -> Result<Option<Vec<String>>, Unanswered> {
         let state = &record.state;
-        if state.replace_with.iter().any(|other| replaced.contains(other)) {
+        if state
+            .options
+            .replace_with
+            .iter()
+            .any(|other| replaced.contains(other))
+        {
             return Ok(Some(vec!["replaceWith".to_owned()]));
         }
         if state
+            .options
             .deleted_with
             .as_ref()
             .is_some_and(|other| replaced.contains(other))
@@ -115,11 +121,23 @@ impl Generator {
         let Some(provider) = self.provider_of_record(record).await? else {
             return Ok(None);
         };
-        let request = diff_request(state, inputs.clone(), &state.ignore_changes, true);
+        let request = diff_request(state, inputs.clone(), &state.options.ignore_changes, true);
         let response = self.consult(&state.urn, provider.provider.diff(request)).await?;
-        let paths = self.parsed_paths(&state.urn, &state.replace_on_changes)?;
+        let paths = self.parsed_paths(&state.urn, &state.options.replace_on_changes)?;
         let difference = interpret(response, &state.inputs, &inputs, &paths, false, false);
         Ok((difference.verdict == Verdict::Replace).then_some(difference.keys))
+    }
+
+    /// Finds who manages each of the recorded resources; `None` at a termination.
+    pub(super) async fn providers_of(
+        &self,
+        states: impl Iterator<Item = &ResourceState>,
+    ) -> Option<Vec<Option<ProviderHandle>>> {
+        tokio::select! {
+            biased;
+            providers = self.registry.of_records(&self.base, states) => Some(providers),
+            () = self.executor.terminated() => None,
+        }
     }
 
     /// Finds who manages a recorded resource.

@@ -1,10 +1,10 @@
 //! Imports: adopting an existing thing that the program names by its id.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use crate::{
     executor::{Step, StepOp},
-    generator::{Generator, Unanswered, build::new_state, register::Registering},
+    generator::{Generator, RegisterOutcome, Unanswered, build::new_state, register::Registering},
     state::StateRef,
 };
 
@@ -12,22 +12,26 @@ impl Generator {
     /// Tells whether the goal names an existing thing that is not the recorded one.
     pub(super) fn must_import(&self, registering: &Registering) -> bool {
         let goal = &registering.goal;
-        if !goal.custom || goal.import_id.is_empty() || goal.resource_type.is_provider() {
+        if !goal.custom || goal.options.import_id.is_empty() || goal.resource_type.is_provider() {
             return false;
         }
         registering.old.as_ref().is_none_or(|old| {
             let state = &old.state;
-            let recorded = if state.import_id.is_empty() {
+            let recorded = if state.options.import_id.is_empty() {
                 &state.id
             } else {
-                &state.import_id
+                &state.options.import_id
             };
-            state.external || *recorded != goal.import_id
+            state.external || *recorded != goal.options.import_id
         })
     }
 
-    /// Reads the thing and records it; the registration goes on as if it had always been recorded so.
-    pub(super) async fn import(&self, registering: &Registering) -> Result<StateRef, Unanswered> {
+    /// Reads the thing and records it; the registration goes on as if it had always been recorded so. When that fails
+    /// and the run goes on, the failure is the registration's answer.
+    pub(super) async fn import(
+        &self,
+        registering: &Registering,
+    ) -> Result<ControlFlow<RegisterOutcome, StateRef>, Unanswered> {
         let Registering {
             urn,
             old,
@@ -53,9 +57,9 @@ impl Generator {
                     }
                     self.note_replaced(old.clone());
                 }
-                outcome.new.ok_or(Unanswered::Ending)
+                outcome.new.map(ControlFlow::Continue).ok_or(Unanswered::Ending)
             }
-            Err(_) => Err(Unanswered::Ending),
+            Err(failure) => self.after_failure(&failure, &new).map(ControlFlow::Break),
         }
     }
 }

@@ -11,6 +11,7 @@ mod difference;
 mod import;
 mod matching;
 mod outputs;
+mod planned;
 mod providers;
 mod questions;
 mod read;
@@ -155,11 +156,6 @@ impl Generator {
         self.claims.settled(urns).await
     }
 
-    /// Refuses a registration: says why, and ends the run.
-    pub(crate) fn refuse(&self, urn: Option<&Urn>, message: impl Into<String>) -> Unanswered {
-        self.bail(urn, message)
-    }
-
     /// Remembers an old copy that is to be deleted at the end of the run.
     fn note_replaced(&self, old: StateRef) {
         self.replaced
@@ -169,14 +165,23 @@ impl Generator {
     }
 
     /// Refuses a registration: says why, and ends the run.
-    fn bail(&self, urn: Option<&Urn>, message: impl Into<String>) -> Unanswered {
-        let message = message.into();
-        let mut diagnostic = Diagnostic::error(message.clone());
+    pub(crate) fn bail(&self, urn: Option<&Urn>, message: impl Into<String>) -> Unanswered {
+        self.bail_because(urn, message, None)
+    }
+
+    /// The same with the error behind it.
+    pub(crate) fn bail_because(
+        &self,
+        urn: Option<&Urn>,
+        message: impl Into<String>,
+        cause: Option<crate::error::Error>,
+    ) -> Unanswered {
+        let mut diagnostic = Diagnostic::error(message);
         if let Some(urn) = urn {
             diagnostic = diagnostic.about(urn.clone());
         }
         self.executor.diagnose(diagnostic);
-        self.executor.control().fail(Failure::Bail(message), true);
+        self.executor.control().fail(Failure::Bail(cause), true);
         Unanswered::Ending
     }
 

@@ -107,8 +107,8 @@ impl Generator {
             .map_err(|_| Unanswered::Ending)
     }
 
-    /// Records the stack's outputs, after all steps. When anything failed, what the failed run did not publish stays
-    /// as it was.
+    /// Records the stack's outputs, after all steps. When anything failed or the run was cancelled, what it did not
+    /// publish stays as it was.
     pub async fn finish_stack_outputs(&self) -> Option<PropertyMap> {
         let stack = {
             let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +117,8 @@ impl Generator {
         };
         let mut stack = stack?;
         let mut outputs = stack.deferred.take()?;
-        if self.executor.control().has_failed() {
+        let control = self.executor.control();
+        if control.has_failed() || control.is_cancelled() {
             let old = stack
                 .old
                 .as_ref()

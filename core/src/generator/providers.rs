@@ -29,7 +29,8 @@ impl Generator {
             Some(Arc::clone(&record.state)),
         );
         match step {
-            Some(step) => match self.executor.run_step(&mut step.with_detail(detail)).await {
+            // Rare, and so it is kept out of what every registration has room for.
+            Some(step) => match Box::pin(self.executor.run_step(&mut step.with_detail(detail))).await {
                 Ok(_) => Ok(()),
                 Err(_) => Err(Unanswered::Ending),
             },
@@ -45,7 +46,7 @@ impl Generator {
     ) -> Result<T, Unanswered> {
         tokio::select! {
             biased;
-            loaded = loading => loaded.map_err(|error| self.bail(Some(urn), error.message())),
+            loaded = loading => loaded.map_err(|error| self.bail_because(Some(urn), error.message(), Some(error.clone()))),
             () = self.executor.terminated() => Err(Unanswered::Ending),
         }
     }
@@ -79,7 +80,9 @@ impl Generator {
         }
         // A provider that the program does not register any more may still be the one that it names.
         match self.base.provider(&reference) {
-            Some(state) => self.loaded(urn, self.registry.ensure(state)).await.map(Some),
+            Some(state) => Box::pin(self.loaded(urn, self.registry.ensure(state)))
+                .await
+                .map(Some),
             None => Err(self.bail(
                 Some(urn),
                 format!("unknown provider '{reference}' for resource '{urn}'"),

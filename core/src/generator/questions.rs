@@ -33,7 +33,10 @@ impl Generator {
             random_seed: registering.seed.clone(),
             preview: self.executor.is_preview(),
         };
-        let response = self.consult(urn, provider.provider.check(request)).await?;
+        let news = request.news.clone();
+        let question = provider.provider.check(request);
+        let checked = async { self.executor.checked(&news, question.await?) };
+        let response = self.consult(urn, checked).await?;
         if response.failures.is_empty() {
             return Ok(response.inputs);
         }
@@ -41,10 +44,9 @@ impl Generator {
             let text = check_failure_text(registering, failure, &response.inputs);
             self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
         }
-        let message = format!("resource {urn} is invalid");
         self.executor
             .control()
-            .fail(crate::executor::Failure::Bail(message), true);
+            .fail(crate::executor::Failure::Bail(None), true);
         Err(Unanswered::Ending)
     }
 
@@ -61,7 +63,7 @@ impl Generator {
         tokio::select! {
             biased;
             answer = answered => answer.map_err(|error| {
-                if self.executor.control().is_cancelled() { Unanswered::Ending } else { self.bail(Some(urn), error.message) }
+                if self.executor.control().is_cancelled() { Unanswered::Ending } else { self.bail_because(Some(urn), error.message, error.cause) }
             }),
             () = self.executor.terminated() => Err(Unanswered::Ending),
         }
@@ -73,10 +75,10 @@ impl Generator {
         old: Option<&PropertyMap>,
     ) -> PropertyMap {
         let goal = &registering.goal;
-        let (Some(old), false) = (old, goal.ignore_changes.is_empty()) else {
+        let (Some(old), false) = (old, goal.options.ignore_changes.is_empty()) else {
             return goal.inputs.clone();
         };
-        let (inputs, failed) = without_ignored(&goal.ignore_changes, old, goal.inputs.clone());
+        let (inputs, failed) = without_ignored(&goal.options.ignore_changes, old, goal.inputs.clone());
         if !failed.is_empty() {
             let text = format!(
                 "cannot ignore changes in added or removed elements of the path: \"{}\"",
@@ -97,6 +99,7 @@ impl Generator {
     ) -> Result<Difference, Unanswered> {
         let urn = &registering.urn;
         if new
+            .options
             .replace_with
             .iter()
             .any(|other| self.claims.is_replaced(other))
@@ -104,13 +107,14 @@ impl Generator {
             return Ok(Difference::replacement("replaceWith"));
         }
         if new
+            .options
             .deleted_with
             .as_ref()
             .is_some_and(|other| self.claims.is_replaced(other))
         {
             return Ok(Difference::replacement("deletedWith"));
         }
-        let trigger = new.replacement_trigger.as_ref();
+        let trigger = new.options.replacement_trigger.as_ref();
         if !self.executor.is_preview()
             && trigger.is_some_and(crate::property::PropertyValue::contains_unknowns)
         {
@@ -122,7 +126,7 @@ impl Generator {
         if self.provider_replaces(registering, &old.state, new).await? {
             return Ok(Difference::replacement("provider"));
         }
-        if trigger_fires(old.state.replacement_trigger.as_ref(), trigger) {
+        if trigger_fires(old.state.options.replacement_trigger.as_ref(), trigger) {
             return Ok(Difference::replacement(""));
         }
         let Some(provider) = &registering.provider else {
@@ -131,29 +135,28 @@ impl Generator {
         if self.options.use_legacy_diff && old.state.inputs == new.inputs {
             return Ok(Difference::default());
         }
-        let request = diff_request(
-            &old.state,
-            new.inputs.clone(),
-            &new.ignore_changes,
-            self.executor.is_preview(),
-        );
-        let response = self
-            .consult(
-                urn,
-                provider.provider.diff(DiffRequest {
-                    urn: urn.clone(),
-                    ..request
-                }),
-            )
-            .await?;
+        // In a block of its own, so that the request is not held while the provider works.
+        let question = {
+            let request = diff_request(
+                &old.state,
+                new.inputs.clone(),
+                &new.options.ignore_changes,
+                self.executor.is_preview(),
+            );
+            provider.provider.diff(DiffRequest {
+                urn: urn.clone(),
+                ..request
+            })
+        };
+        let response = self.consult(urn, question).await?;
         if let Some(text) = &response.unavailable {
             self.executor
                 .diagnose(Diagnostic::warning(text.clone()).about(urn.clone()));
         }
-        let paths = self.parsed_paths(urn, &new.replace_on_changes)?;
+        let paths = self.parsed_paths(urn, &new.options.replace_on_changes)?;
         // What the engine compares itself is what Check gave, and that may have put an ignored change back.
         let compared = if response.changes == DiffChanges::Unknown {
-            without_ignored(&new.ignore_changes, &old.state.inputs, new.inputs.clone()).0
+            without_ignored(&new.options.ignore_changes, &old.state.inputs, new.inputs.clone()).0
         } else {
             new.inputs.clone()
         };
@@ -199,8 +202,9 @@ impl Generator {
         let Some(recorded) = self.base.provider(&before) else {
             return Ok(true);
         };
+        // Rare, and so it is kept out of what every registration has room for.
         let question = self.registry.replaces_resources(recorded, &after);
-        self.consult(&registering.urn, question).await
+        Box::pin(self.consult(&registering.urn, question)).await
     }
 }
 

@@ -1,20 +1,21 @@
 //! One registration, from its claim to its answer. Each runs in a task of its own and holds nothing while it waits.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use rustc_hash::FxHashSet;
 
 use crate::{
-    executor::{Step, StepDetail, StepOp},
+    executor::{Step, StepOp},
     generator::{
         Claim, Generator, RegisterOutcome, Unanswered,
         build::new_state,
         claims::{Awaited, Refusal},
         difference::{Difference, Verdict},
+        planned::{Planned, done, step},
         skipped,
     },
     provider::ProviderHandle,
-    resource::{Goal, ProviderReference, ResourceState},
+    resource::{Goal, ProviderReference},
     state::StateRef,
     urn::Urn,
 };
@@ -33,8 +34,8 @@ pub(super) struct Registering {
 enum Decision {
     /// It is answered already.
     Answer(RegisterOutcome),
-    /// These steps make this record of it.
-    Run(Arc<ResourceState>, Vec<Option<Step>>),
+    /// Steps have to run.
+    Run(Planned),
 }
 
 impl Generator {
@@ -76,24 +77,28 @@ impl Generator {
     pub async fn register(&self, claim: Claim, goal: Box<Goal>) -> Result<RegisterOutcome, Unanswered> {
         let urn = claim.urn.clone();
         // A registration that is dropped half-way must not leave others waiting for it.
-        let mut finish = FinishOnDrop {
+        let finish = FinishOnDrop {
             generator: self,
             urn: &urn,
             succeeded: false,
         };
-        let outcome = self.generate(claim, goal).await;
-        finish.succeeded = matches!(&outcome, Ok(outcome) if outcome.succeeded);
-        drop(finish);
-        outcome
+        // Very many may be on their way: while the steps run, nothing of how they were found is held any more.
+        let planned = match self.generate(claim, goal).await {
+            Ok(Decision::Run(planned)) => planned,
+            Ok(Decision::Answer(outcome)) => return finish.end(Ok(outcome)),
+            Err(unanswered) => return finish.end(Err(unanswered)),
+        };
+        finish.end(self.run(planned).await)
     }
 
-    async fn generate(&self, claim: Claim, goal: Box<Goal>) -> Result<RegisterOutcome, Unanswered> {
+    async fn generate(&self, claim: Claim, goal: Box<Goal>) -> Result<Decision, Unanswered> {
         let Claim { urn, old } = claim;
         if self.executor.control().is_stopped() {
             return Err(Unanswered::Ending);
         }
         if let Some(skipped) = self.await_dependencies(&urn, &goal).await? {
-            return Box::pin(self.check_skipped(urn, old, goal, skipped)).await;
+            let skipped = Box::pin(self.check_skipped(urn, old, goal, skipped)).await;
+            return skipped.map(Decision::Answer);
         }
         let recreating = match &old {
             Some(old) => self.claims.begin(&urn, old).await,
@@ -110,18 +115,13 @@ impl Generator {
         let mut imported = false;
         if self.must_import(&registering) && recreating.is_none() {
             // Rare, and so it is kept out of what every registration has room for.
-            registering.old = Some(Box::pin(self.import(&registering)).await?);
+            registering.old = match Box::pin(self.import(&registering)).await? {
+                ControlFlow::Continue(imported) => Some(imported),
+                ControlFlow::Break(outcome) => return Ok(Decision::Answer(outcome)),
+            };
             imported = true;
         }
-        match self.decide(&registering, recreating, imported).await? {
-            Decision::Answer(outcome) => Ok(outcome),
-            Decision::Run(new, chain) => {
-                // Very many may be on their way: none holds its goal while its steps run.
-                let Registering { urn, old, goal, .. } = registering;
-                drop(goal);
-                self.run(urn, old, new, chain).await
-            }
-        }
+        self.decide(&registering, recreating, imported).await
     }
 
     /// Waits for the records that the resource's own must stand behind.
@@ -251,7 +251,7 @@ impl Generator {
                     Verdict::Same => vec![step(StepOp::Same, Some(old), &new, provider)],
                     Verdict::Update => {
                         vec![step(StepOp::Update, Some(old), &new, provider).map(|step| Step {
-                            ignore_changes: goal.ignore_changes.clone(),
+                            ignore_changes: goal.options.ignore_changes.clone(),
                             ..step.with_diff(difference.keys, difference.diffs, difference.detailed)
                         })]
                     }
@@ -262,50 +262,7 @@ impl Generator {
                 }
             }
         };
-        Ok(Decision::Run(new, chain))
-    }
-
-    /// Runs the decided steps and turns what came of them into the registration's answer.
-    pub(super) async fn run(
-        &self,
-        urn: Urn,
-        old: Option<StateRef>,
-        new: Arc<ResourceState>,
-        chain: Vec<Option<Step>>,
-    ) -> Result<RegisterOutcome, Unanswered> {
-        let mut steps = Vec::with_capacity(chain.len());
-        steps.extend(chain.into_iter().flatten());
-        let chain = steps;
-        let replaced = chain
-            .iter()
-            .find(|step| step.op == StepOp::CreateReplacement && step.detail.pending_delete)
-            .and_then(|step| step.old.clone());
-        let op = chain.last().map_or(StepOp::Same, |step| step.op);
-        let is_replacement = chain.iter().any(|step| step.op == StepOp::CreateReplacement);
-        if is_replacement {
-            self.claims.mark_replaced(&urn);
-        }
-        // The steps hold what they need of what was asked for; it only matters here where a failure is an answer.
-        let asked = self.executor.options().continue_on_error.then_some(new);
-        match self.executor.run_chain(chain).await {
-            Ok(outcome) => {
-                if let Some(old) = replaced {
-                    self.note_replaced(old);
-                }
-                // Every chain of a registration ends in a record.
-                let Some(record) = outcome.new else {
-                    return asked.map(done).ok_or(Unanswered::Ending);
-                };
-                if !record.state.custom {
-                    self.note_component(op, old, record.clone());
-                }
-                Ok(done(record.state))
-            }
-            Err(failure) => match asked {
-                Some(asked) => self.after_failure(&failure, &asked),
-                None => Err(Unanswered::Ending),
-            },
-        }
+        Ok(Decision::Run(registering.planned(new, chain)))
     }
 
     fn is_replace_target(&self, urn: &Urn) -> bool {
@@ -316,44 +273,6 @@ impl Generator {
     }
 }
 
-/// Builds a step of a chain.
-pub(super) fn step(
-    op: StepOp,
-    old: Option<&StateRef>,
-    new: &Arc<ResourceState>,
-    provider: Option<ProviderHandle>,
-) -> Option<Step> {
-    Step::new(op, old.cloned(), Some(Arc::clone(new))).map(|step| step.with_provider(provider))
-}
-
-/// Builds the steps of a replacement whose old half goes at the end of the run.
-impl Generator {
-    pub(super) fn create_before_delete(
-        &self,
-        old: &StateRef,
-        new: &Arc<ResourceState>,
-        provider: Option<ProviderHandle>,
-        difference: &Difference,
-    ) -> Vec<Option<Step>> {
-        let detail = StepDetail {
-            pending_delete: true,
-            ..StepDetail::default()
-        };
-        [StepOp::CreateReplacement, StepOp::Replace]
-            .into_iter()
-            .map(|op| {
-                step(op, Some(old), new, provider.clone()).map(|step| {
-                    step.with_detail(detail).with_diff(
-                        difference.keys.clone(),
-                        difference.diffs.clone(),
-                        difference.detailed.clone(),
-                    )
-                })
-            })
-            .collect()
-    }
-}
-
 /// Returns the resources that must have records before one with this goal can have its own.
 fn dependencies_of(goal: &Goal) -> Vec<Urn> {
     let listed = goal
@@ -361,8 +280,8 @@ fn dependencies_of(goal: &Goal) -> Vec<Urn> {
         .iter()
         .chain(&goal.dependencies)
         .chain(goal.property_dependencies.lists().flatten())
-        .chain(&goal.deleted_with)
-        .chain(&goal.replace_with);
+        .chain(&goal.options.deleted_with)
+        .chain(&goal.options.replace_with);
     let mut seen = FxHashSet::default();
     let mut targets: Vec<Urn> = listed.filter(|urn| seen.insert(*urn)).cloned().collect();
     let provider = goal.provider.rsplit_once("::").map(|(urn, _)| urn);
@@ -370,20 +289,18 @@ fn dependencies_of(goal: &Goal) -> Vec<Urn> {
     targets
 }
 
-fn done(state: Arc<ResourceState>) -> RegisterOutcome {
-    RegisterOutcome {
-        state,
-        succeeded: true,
-        unknown: false,
-        skipped: false,
-    }
-}
-
 /// Ends a registration however its task ends.
 pub(super) struct FinishOnDrop<'a> {
     pub(super) generator: &'a Generator,
     pub(super) urn: &'a Urn,
     pub(super) succeeded: bool,
+}
+
+impl FinishOnDrop<'_> {
+    fn end(mut self, outcome: Result<RegisterOutcome, Unanswered>) -> Result<RegisterOutcome, Unanswered> {
+        self.succeeded = matches!(&outcome, Ok(outcome) if outcome.succeeded);
+        outcome
+    }
 }
 
 impl Drop for FinishOnDrop<'_> {

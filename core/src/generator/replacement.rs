@@ -6,10 +6,8 @@ use crate::{
     diagnostic::Diagnostic,
     executor::{Failure, Step, StepDetail, StepFailure, StepOp, StepOutcome},
     generator::{
-        Claims, Generator, RegisterOutcome, Unanswered,
-        dependents::Dependent,
-        difference::Difference,
-        register::{Registering, step},
+        Claims, Generator, RegisterOutcome, Unanswered, dependents::Dependent, difference::Difference,
+        planned::step, register::Registering,
     },
     resource::ResourceState,
     state::StateRef,
@@ -38,9 +36,9 @@ impl Generator {
             }
             // A preview goes on, so that everything else that is wrong is seen too; it fails in the end.
             self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
-            self.executor.control().fail(Failure::Step, false);
+            self.executor.control().fail(Failure::Step(None), false);
         }
-        if !goal.import_id.is_empty() {
+        if !goal.options.import_id.is_empty() {
             let text = "previously-imported resources that still specify an ID may not be replaced; please remove \
                         the `import` declaration from your program";
             if !self.executor.is_preview() {
@@ -65,8 +63,7 @@ impl Generator {
                 .await;
         }
         let chain = self.create_before_delete(old, &new, provider.clone(), &difference);
-        self.run(registering.urn.clone(), registering.old.clone(), new, chain)
-            .await
+        self.run(registering.planned(new, chain)).await
     }
 
     async fn delete_before_create(
@@ -144,8 +141,7 @@ impl Generator {
         let provider = registering.provider.clone();
         chain.push(step(StepOp::Replace, Some(old), &new, provider.clone()).map(described));
         chain.push(step(StepOp::CreateReplacement, Some(old), &new, provider).map(described));
-        self.run(registering.urn.clone(), registering.old.clone(), new, chain)
-            .await
+        self.run(registering.planned(new, chain)).await
     }
 }
 

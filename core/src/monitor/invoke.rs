@@ -95,6 +95,8 @@ impl Monitor {
                 choice.provider
             ))
         })?;
+        let executor = self.0.generator.executor();
+        self.heed("arguments", &invoke.arguments)?;
         let request = InvokeRequest {
             token: invoke.token.clone(),
             arguments: invoke.arguments,
@@ -102,7 +104,7 @@ impl Monitor {
         };
         tokio::select! {
             biased;
-            answer = provider.provider.invoke(request) => match answer {
+            answer = provider.provider.invoke(request) => match answer.and_then(|answer| executor.invoked(answer)) {
                 Ok(answer) => Ok(Invoked::Answer(answer)),
                 Err(error) => {
                     let text = format!("invocation of {} returned an error: {}", invoke.token, error.message);

@@ -8,7 +8,7 @@ use crate::{
     error::{Error, Result},
     monitor::{Invoke, PackageChoice, Read, Registered, Registration},
     property::json::{self, PlainMap, PlainValue},
-    resource::{Alias, CustomTimeouts, HookBindings, PropertyDependencies},
+    resource::{Alias, CustomTimeouts, HookBindings, PropertyDependencies, ResourceOptions},
     token::{ResourceId, TypeToken},
     urn::Urn,
 };
@@ -144,18 +144,21 @@ impl Registration {
             providers: document.providers,
             protect: document.protect,
             delete_before_replace: document.delete_before_replace,
-            ignore_changes: document.ignore_changes,
-            replace_on_changes: document.replace_on_changes,
-            additional_secret_outputs: document.additional_secret_outputs,
             aliases: document.aliases.into_iter().map(Alias::from).collect(),
-            import_id: document.import_id,
-            custom_timeouts: document.custom_timeouts,
             retain_on_delete: document.retain_on_delete,
-            deleted_with: document.deleted_with,
-            replace_with: document.replace_with,
-            hide_diffs: document.hide_diffs,
-            replacement_trigger: document.replacement_trigger.map(|value| value.0),
-            resource_hooks: document.resource_hooks,
+            options: ResourceOptions {
+                ignore_changes: document.ignore_changes,
+                replace_on_changes: document.replace_on_changes,
+                additional_secret_outputs: document.additional_secret_outputs,
+                import_id: document.import_id,
+                custom_timeouts: document.custom_timeouts,
+                deleted_with: document.deleted_with,
+                replace_with: document.replace_with,
+                hide_diffs: document.hide_diffs,
+                replacement_trigger: document.replacement_trigger.map(|value| value.0),
+                resource_hooks: document.resource_hooks,
+            }
+            .into(),
             source_position: None,
             stack_trace: Vec::new(),
         })
@@ -311,8 +314,8 @@ mod tests {
         assert!(
             matches!(&it.aliases[1], Alias::Spec { name: Some(name), no_parent: true, .. } if name == "c")
         );
-        assert_eq!(it.custom_timeouts.create, Some(3.0));
-        assert_eq!(it.replacement_trigger, Some(PropertyValue::Number(7.0)));
+        assert_eq!(it.options.custom_timeouts.create, Some(3.0));
+        assert_eq!(it.options.replacement_trigger, Some(PropertyValue::Number(7.0)));
         assert_eq!(it.property_dependencies.unwrap().get("p").unwrap().len(), 1);
     }
 

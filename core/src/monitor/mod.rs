@@ -126,6 +126,11 @@ impl Monitor {
         self.0.packages.register(settings, self.runtime().random.as_ref())
     }
 
+    /// Takes the packages that the program needs: where it names no version, these are the ones to use.
+    pub(crate) fn require(&self, packages: Vec<crate::provider::settings::ProviderSettings>) {
+        self.0.defaults.require(packages);
+    }
+
     /// Says something to people.
     pub fn log(&self, severity: Severity, message: impl Into<String>, urn: Option<Urn>) {
         let mut diagnostic = Diagnostic::new(severity, message);

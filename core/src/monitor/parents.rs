@@ -42,8 +42,8 @@ impl Parents {
         };
         registration.protect = registration.protect.or(legacy.protect);
         registration.retain_on_delete = registration.retain_on_delete.or(legacy.retain_on_delete);
-        if registration.deleted_with.is_none() {
-            registration.deleted_with.clone_from(&legacy.deleted_with);
+        if registration.options.deleted_with.is_none() {
+            registration.options.deleted_with.clone_from(&legacy.deleted_with);
         }
         let package = registration.resource_type.package();
         let provider = &mut registration.package.provider;
@@ -110,7 +110,7 @@ impl Given<'_> {
         let registration = self.registration;
         legacy.protect == registration.protect
             && legacy.retain_on_delete == registration.retain_on_delete
-            && legacy.deleted_with == registration.deleted_with
+            && legacy.deleted_with == registration.options.deleted_with
             && legacy.provider == self.provider
             && legacy.providers == registration.providers
     }
@@ -120,7 +120,7 @@ impl Given<'_> {
         Legacy {
             protect: registration.protect,
             retain_on_delete: registration.retain_on_delete,
-            deleted_with: registration.deleted_with.clone(),
+            deleted_with: registration.options.deleted_with.clone(),
             provider: self.provider.to_owned(),
             providers: registration.providers.clone(),
         }

@@ -11,7 +11,7 @@ use crate::{
         open_claim::OpenClaim,
         register::{Refused, goal_of},
     },
-    resource::{Goal, PropertyDependencies},
+    resource::{Goal, PropertyDependencies, ResourceOptions},
 };
 
 impl Monitor {
@@ -24,8 +24,7 @@ impl Monitor {
             let monitor = self.clone();
             async move {
                 let outcome = monitor.look(read, claim, goal).await;
-                drop(flight);
-                monitor.answer(outcome).await
+                monitor.answer(outcome, flight).await
             }
         });
         self.working(work)
@@ -43,6 +42,7 @@ impl Monitor {
             return Ok(self.0.generator.skip(claim.hand_over(), &goal));
         };
         goal.provider = serving.text;
+        self.heed("inputs", &goal.inputs)?;
         let outcome = self.0.generator.read(claim.hand_over(), *goal, read.id).await;
         outcome.map_err(Refused::Unanswered)
     }
@@ -65,7 +65,11 @@ impl Monitor {
             dependencies: read.dependencies.clone(),
             property_dependencies: Some(PropertyDependencies::new()),
             package: read.package.clone(),
-            additional_secret_outputs: read.additional_secret_outputs.clone(),
+            options: ResourceOptions {
+                additional_secret_outputs: read.additional_secret_outputs.clone(),
+                ..ResourceOptions::default()
+            }
+            .into(),
             source_position: read.source_position.clone(),
             stack_trace: read.stack_trace.clone(),
             ..Registration::default()
@@ -74,7 +78,7 @@ impl Monitor {
         // What is read is nobody's to protect or retain.
         registration.protect = None;
         registration.retain_on_delete = None;
-        registration.deleted_with = None;
+        registration.options.deleted_with = None;
         let mut goal = Box::new(goal_of(&mut registration));
         goal.property_dependencies = PropertyDependencies::new();
         let claim = self.claim(&goal)?;

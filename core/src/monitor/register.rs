@@ -32,9 +32,14 @@ impl Monitor {
         let work = self.prepare(&mut registration).map(|(flight, claim, goal)| {
             let monitor = self.clone();
             async move {
-                let outcome = monitor.complete(registration, claim, goal).await;
-                drop(flight);
-                monitor.answer(outcome).await
+                // Very many may be on their way: while one is brought about, nothing of its completion is held any more.
+                let (claim, goal) = match monitor.complete(registration, claim, goal).await {
+                    Ok(Completed::Ready(claim, goal)) => (claim, goal),
+                    Ok(Completed::Skipped(outcome)) => return monitor.answer(Ok(outcome), flight).await,
+                    Err(refused) => return monitor.answer(Err(refused), flight).await,
+                };
+                let outcome = monitor.0.generator.register(claim.hand_over(), goal).await;
+                monitor.answer(outcome.map_err(Refused::Unanswered), flight).await
             }
         });
         self.working(work)
@@ -125,19 +130,20 @@ impl Monitor {
         root.get_or_insert(urn);
     }
 
-    /// Completes a goal with what only this run knows, and has it brought about.
+    /// Completes a goal with what only this run knows.
     async fn complete(
         &self,
         registration: Box<Registration>,
         claim: OpenClaim,
         mut goal: Box<Goal>,
-    ) -> Result<RegisterOutcome, Refused> {
+    ) -> Result<Completed, Refused> {
         let mut provider = SmolStr::new(&registration.package.provider);
         if registration.custom && !registration.resource_type.is_provider() {
             let package = registration.resource_type.package().to_owned();
             let what = Wanted::Resource(claim.urn());
             let Some(serving) = self.provider_for(&package, &registration.package, what).await? else {
-                return Ok(self.0.generator.skip(claim.hand_over(), &goal));
+                let skipped = self.0.generator.skip(claim.hand_over(), &goal);
+                return Ok(Completed::Skipped(skipped));
             };
             goal.provider = serving.text;
             // Children inherit the provider that was resolved, not only the one that was asked for.
@@ -148,17 +154,29 @@ impl Monitor {
             self.0.defaults.complete_explicit(&mut settings);
             goal.inputs = settings.write(std::mem::take(&mut goal.inputs));
         }
-        goal.inputs = self.hashed(std::mem::take(&mut goal.inputs)).await?;
+        goal.inputs = self.hashed("inputs", std::mem::take(&mut goal.inputs)).await?;
+        if let Some(trigger) = &goal.options.replacement_trigger {
+            let heeded = self
+                .0
+                .generator
+                .executor()
+                .heed_value("replacementTrigger", trigger);
+            heeded.map_err(WireStatus::invalid)?;
+        }
         // Children may arrive as soon as the answer is out, so what they inherit must stand before.
         self.0.parents.record(claim.urn(), &registration, &provider);
-        drop(registration);
-        let outcome = self.0.generator.register(claim.hand_over(), goal).await;
-        outcome.map_err(Refused::Unanswered)
+        Ok(Completed::Ready(claim, goal))
     }
 
-    /// Fills in the hashes of assets and archives, which programs leave out.
-    pub(super) async fn hashed(&self, values: PropertyMap) -> Result<PropertyMap, Refused> {
-        if !values.contains_assets() {
+    /// Looks at values of the program; tells whether there are assets among them.
+    pub(super) fn heed(&self, label: &str, values: &PropertyMap) -> Result<bool, Refused> {
+        let heeded = self.0.generator.executor().heed(label, values);
+        heeded.map_err(|fault| Refused::Invalid(WireStatus::invalid(fault)))
+    }
+
+    /// Looks at values of the program, and fills in the hashes of assets and archives, which programs leave out.
+    pub(super) async fn hashed(&self, label: &str, values: PropertyMap) -> Result<PropertyMap, Refused> {
+        if !self.heed(label, &values)? {
             return Ok(values);
         }
         let directory = self.0.run.root_directory.clone().unwrap_or_default();
@@ -173,10 +191,13 @@ impl Monitor {
         }
     }
 
+    /// Ends a request's flight, and turns what came of it into its answer.
     pub(super) async fn answer(
         &self,
         outcome: Result<RegisterOutcome, Refused>,
+        flight: Flight,
     ) -> Result<Registered, WireStatus> {
+        drop(flight);
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(refused) => return Err(self.refused(refused).await),
@@ -230,7 +251,7 @@ impl Monitor {
             let (monitor, urn) = (self.clone(), urn.clone());
             async move {
                 let published = async {
-                    let outputs = monitor.hashed(outputs).await?;
+                    let outputs = monitor.hashed("outputs", outputs).await?;
                     let published = monitor.0.generator.register_outputs(&urn, outputs).await;
                     published.map_err(Refused::Unanswered)
                 };
@@ -244,6 +265,14 @@ impl Monitor {
         });
         self.working(work).await
     }
+}
+
+/// What a goal that has been completed comes to.
+enum Completed {
+    /// It can be brought about.
+    Ready(OpenClaim, Box<Goal>),
+    /// Its provider failed, and the run goes on without it.
+    Skipped(RegisterOutcome),
 }
 
 /// Why a request is not taken up.
@@ -284,18 +313,9 @@ pub(super) fn goal_of(registration: &mut Registration) -> Goal {
         provider: SmolStr::default(),
         property_dependencies,
         delete_before_replace: registration.delete_before_replace,
-        ignore_changes: std::mem::take(&mut registration.ignore_changes),
-        additional_secret_outputs: std::mem::take(&mut registration.additional_secret_outputs),
         aliases: std::mem::take(&mut registration.aliases),
-        import_id: registration.import_id.clone(),
-        custom_timeouts: registration.custom_timeouts,
-        replace_on_changes: std::mem::take(&mut registration.replace_on_changes),
         retain_on_delete: registration.retain_on_delete,
-        deleted_with: registration.deleted_with.clone(),
-        replace_with: std::mem::take(&mut registration.replace_with),
-        hide_diffs: std::mem::take(&mut registration.hide_diffs),
-        replacement_trigger: registration.replacement_trigger.take(),
-        resource_hooks: std::mem::take(&mut registration.resource_hooks),
+        options: std::mem::take(&mut registration.options),
         source_position: registration.source_position.take(),
         stack_trace: std::mem::take(&mut registration.stack_trace),
     }

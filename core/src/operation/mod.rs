@@ -7,13 +7,17 @@ mod providers;
 mod refresh;
 mod result;
 mod session;
+mod stack_context;
 mod update;
+mod verdict;
+mod work;
 
-pub(crate) use frame::{Frame, StackContext};
+pub(crate) use frame::Frame;
 pub use handle::Operation;
 pub use options::OperationOptions;
 pub use result::OperationResult;
 pub(crate) use session::{Session, SessionLease};
+pub(crate) use stack_context::StackContext;
 
 /// What the user asks for; the names are those of histories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

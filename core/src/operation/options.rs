@@ -15,6 +15,9 @@ pub struct OperationOptions {
     /// Only say what would be done: nothing is created, changed, deleted or written.
     pub dry_run: bool,
     /// How many steps may work at a time; 0 is the default of 16, `i32::MAX` no limit.
+    ///
+    /// Where all of them stand still while others queue, some are taken to wait for one of these and no longer count, so
+    /// that a provider whose call lasts very long sees a few more than this.
     pub parallel: i32,
     /// Diffs of different resources are asked for at the same time, which they always are.
     pub parallel_diff: bool,

@@ -69,8 +69,13 @@ struct OwnStacks(Arc<StackContext>);
 
 impl OwnStacks {
     async fn snapshot(&self, stack: &str) -> Result<(StackName, Snapshot)> {
+        // Programs qualify names by the organization that they are told of.
+        let own = stack
+            .strip_prefix(self.0.organization.as_str())
+            .and_then(|rest| rest.strip_prefix('/'))
+            .filter(|rest| rest.contains('/'));
         let name = if stack.contains('/') {
-            StackName::parse(stack)?
+            StackName::parse(own.unwrap_or(stack))?
         } else {
             StackName::new(&self.0.project, stack)?
         };
@@ -95,12 +100,16 @@ impl StackReader for OwnStacks {
 
     async fn stack_resource_outputs(&self, stack: &str) -> Result<PropertyMap> {
         let (_, snapshot) = self.snapshot(stack).await?;
-        let live = snapshot
-            .resources
-            .iter()
-            .filter(|state| !state.delete && !state.urn.is_root_stack());
-        Ok(live
-            .map(|state| (state.urn.as_str(), state.outputs.clone().into()))
-            .collect())
+        let live = snapshot.resources.iter().filter(|state| !state.delete);
+        let described = live.map(|state| {
+            let facts: PropertyMap = [
+                ("type", state.resource_type.as_str().into()),
+                ("outputs", state.outputs.clone().into()),
+            ]
+            .into_iter()
+            .collect();
+            (state.urn.as_str(), facts.into())
+        });
+        Ok(described.collect())
     }
 }

@@ -53,14 +53,14 @@ impl Frame {
             ..*executor.options()
         };
         let reader = Arc::new(executor.with_journal(options, journal.clone()));
+        let providers = tokio::select! {
+            biased;
+            providers = registry.of_records(&base, wanted.iter().map(|record| &*record.state)) => providers,
+            // Nothing has been read, so there is nothing to record.
+            () = executor.control().terminated() => return Ok(base),
+        };
         let mut steps = Vec::with_capacity(wanted.len());
-        for record in wanted {
-            let provider = tokio::select! {
-                biased;
-                provider = registry.of_record(&base, &record.state) => provider?,
-                // Nothing has been read, so there is nothing to record.
-                () = executor.control().terminated() => return Ok(base),
-            };
+        for (record, provider) in wanted.into_iter().zip(providers) {
             let state = Arc::clone(&record.state);
             steps.extend(
                 Step::new(StepOp::Refresh, Some(record), Some(state))
@@ -75,7 +75,7 @@ impl Frame {
             .with_ledger(|ledger| ledger.records().cloned().collect())
             .ok_or_else(closed)?;
         executor.absorb(&reader);
-        Base::new(records).map(Arc::new)
+        Base::new(records).map(|rebuilt| Arc::new(rebuilt.with_plugins(base.plugins())))
     }
 }
 

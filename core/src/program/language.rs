@@ -14,7 +14,7 @@ use tonic::{
 use crate::{
     error::{Error, ErrorKind, Result},
     monitor::{MESSAGE_LIMIT, MonitorServer},
-    program::{Program, ProgramContext, RunInfo},
+    program::{Program, ProgramContext, RunInfo, required},
     runtime::Runtime,
 };
 
@@ -115,7 +115,13 @@ impl LanguageRuntimeProgram {
             drop(server);
         }));
         let mut canceller = client.clone();
-        let running = client.run(request);
+        let running = async {
+            let packages = required::packages(&mut client, place(&context.info)).await;
+            let packages = packages.map_err(|why| self.failed(&why))?;
+            context.monitor.require(packages);
+            let answer = client.run(request).await;
+            self.verdict(answer.map(tonic::Response::into_inner))
+        };
         tokio::pin!(running);
         let cancelled = async {
             context.monitor.cancelled().await;
@@ -132,7 +138,7 @@ impl LanguageRuntimeProgram {
             runtime.clock.wait(LAST_WORDS).await;
         };
         tokio::select! {
-            answer = &mut running => self.verdict(answer.map(tonic::Response::into_inner)),
+            verdict = &mut running => verdict,
             // Why the run ended is known better elsewhere.
             () = given_up => Ok(()),
             () = cancelled => Ok(()),
@@ -163,15 +169,12 @@ impl std::fmt::Debug for LanguageRuntimeProgram {
 /// Tells the runtime all that the program is told. What serves the monitor serves the engine's service, too.
 #[expect(deprecated, reason = "runtimes that know no `info` read the older fields")]
 fn request(info: &RunInfo, address: &str) -> RunRequest {
-    let directory = match &info.root_directory {
-        Some(directory) => directory.display().to_string(),
-        None => HERE.to_owned(),
-    };
+    let place = place(info);
     RunRequest {
         project: info.project.clone(),
         stack: info.stack.clone(),
         organization: info.organization.clone(),
-        pwd: directory.clone(),
+        pwd: place.root_directory.clone(),
         program: HERE.to_owned(),
         args: vec![address.to_owned()],
         config: info.config.clone(),
@@ -179,12 +182,21 @@ fn request(info: &RunInfo, address: &str) -> RunRequest {
         dry_run: info.dry_run,
         parallel: info.parallel,
         monitor_address: address.to_owned(),
-        info: Some(ProgramInfo {
-            root_directory: directory.clone(),
-            program_directory: directory,
-            entry_point: HERE.to_owned(),
-            options: None,
-        }),
+        info: Some(place),
         ..RunRequest::default()
+    }
+}
+
+/// Says where the program is.
+fn place(info: &RunInfo) -> ProgramInfo {
+    let directory = match &info.root_directory {
+        Some(directory) => directory.display().to_string(),
+        None => HERE.to_owned(),
+    };
+    ProgramInfo {
+        root_directory: directory.clone(),
+        program_directory: directory,
+        entry_point: HERE.to_owned(),
+        options: None,
     }
 }

@@ -2,6 +2,7 @@
 
 mod closure;
 mod language;
+mod required;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -48,7 +49,7 @@ pub struct RunInfo {
     pub project: String,
     /// The stack, without its project.
     pub stack: String,
-    /// The organization; `organization` for stores that know none.
+    /// The organization; `organization` unless the host says another.
     pub organization: String,
     /// The folder of the project, from which source positions are told.
     pub root_directory: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! Property values: what programs, providers and state exchange. Immutable and cheap to clone.
 
+mod known;
 mod map;
 mod signature;
 mod value;
@@ -12,6 +13,7 @@ pub mod hash;
 pub mod json;
 pub mod path;
 mod secrets;
+mod survey;
 pub mod wire;
 
 pub use contents::ElidedContents;
@@ -24,3 +26,6 @@ pub use value::{
 
 /// How deep values may nest in either codec: past it both report an error instead of exhausting the stack.
 pub const MAX_DEPTH: usize = 1_024;
+
+// What messages cut off is refused here.
+const _: () = assert!(MAX_DEPTH + 8 < stackwright_proto::values::DEEPEST);

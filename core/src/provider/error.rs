@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::property::PropertyMap;
+use crate::{error::Error, property::PropertyMap};
 
 /// The result of a provider's call.
 pub type ProviderResult<T> = Result<T, ProviderError>;
@@ -84,8 +84,12 @@ pub struct ProviderError {
     pub message: String,
     /// Set when the resource exists all the same.
     pub init_failure: Option<Box<InitFailure>>,
+    /// True when the provider has answered and nobody can read what: the call may have done what it was for.
+    pub unreadable: bool,
     /// Configuration keys that are missing, with their descriptions.
     pub missing_keys: Vec<(String, String)>,
+    /// The error of the engine's that kept the provider from being asked: its plugin is missing, for instance.
+    pub cause: Option<Error>,
 }
 
 impl ProviderError {
@@ -95,7 +99,17 @@ impl ProviderError {
             status,
             message: message.into(),
             init_failure: None,
+            unreadable: false,
             missing_keys: Vec::new(),
+            cause: None,
+        }
+    }
+
+    /// Creates the error of a call that did not reach the provider.
+    pub(crate) fn unreached(error: &Error) -> Self {
+        Self {
+            cause: Some(error.clone()),
+            ..Self::new(ProviderStatus::Unavailable, error.message())
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod builtin;
 mod call;
 mod error;
+mod failed;
 pub mod grpc;
 mod loader;
 mod pool;

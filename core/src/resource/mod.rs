@@ -9,7 +9,7 @@ mod state;
 
 pub use alias::Alias;
 pub use goal::Goal;
-pub use options::{CustomTimeouts, HookBindings, SourcePosition};
+pub use options::{CustomTimeouts, HookBindings, ResourceOptions, SharedOptions, SourcePosition};
 pub use property_dependencies::PropertyDependencies;
 pub use provider_reference::{ProviderReference, UNKNOWN_ID};
 pub use state::{PendingOperation, PendingOperationKind, ResourceState};

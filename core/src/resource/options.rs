@@ -1,8 +1,83 @@
-//! Parts of goals and states: timeouts, hooks, source positions.
+//! Options of resources that goals and states have in common, and what these are made of.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    ops::{Deref, DerefMut},
+    sync::{Arc, LazyLock},
+};
 
 use smol_str::SmolStr;
+
+use crate::{property::PropertyValue, token::ResourceId, urn::Urn};
+
+/// Options that most resources leave out, and that a record keeps as the goal has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResourceOptions {
+    /// Paths of inputs whose changes are ignored.
+    pub ignore_changes: Vec<String>,
+    /// Paths of inputs whose changes force a replacement.
+    pub replace_on_changes: Vec<String>,
+    /// Names of outputs to be treated as secret.
+    pub additional_secret_outputs: Vec<String>,
+    /// The id to import, or that it was imported from; empty for none.
+    pub import_id: ResourceId,
+    /// Limits of the provider's calls.
+    pub custom_timeouts: CustomTimeouts,
+    /// The resource whose deletion makes this one's unnecessary.
+    pub deleted_with: Option<Urn>,
+    /// Resources whose replacement replaces this one.
+    pub replace_with: Vec<Urn>,
+    /// Paths of properties whose diffs are not shown.
+    pub hide_diffs: Vec<String>,
+    /// A value whose change forces a replacement.
+    pub replacement_trigger: Option<PropertyValue>,
+    /// Hooks by moment.
+    pub resource_hooks: HookBindings,
+}
+
+/// [`ResourceOptions`] that a goal and the records made of it share; nothing is allocated where no option is set.
+///
+/// Reads go through as if it were the options themselves. A change copies what others share first.
+#[derive(Clone, Default)]
+pub struct SharedOptions(Option<Arc<ResourceOptions>>);
+
+static NOTHING_SET: LazyLock<ResourceOptions> = LazyLock::new(ResourceOptions::default);
+
+impl From<ResourceOptions> for SharedOptions {
+    fn from(options: ResourceOptions) -> Self {
+        Self((options != *NOTHING_SET).then(|| Arc::new(options)))
+    }
+}
+
+impl Deref for SharedOptions {
+    type Target = ResourceOptions;
+
+    fn deref(&self) -> &ResourceOptions {
+        self.0.as_deref().unwrap_or(&NOTHING_SET)
+    }
+}
+
+impl DerefMut for SharedOptions {
+    fn deref_mut(&mut self) -> &mut ResourceOptions {
+        Arc::make_mut(self.0.get_or_insert_default())
+    }
+}
+
+impl PartialEq for SharedOptions {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(left), Some(right)) if Arc::ptr_eq(left, right) => true,
+            _ => **self == **other,
+        }
+    }
+}
+
+impl std::fmt::Debug for SharedOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(formatter)
+    }
+}
 
 /// How long each call to the provider may take, in seconds; `None` leaves it to the provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]

@@ -3,8 +3,8 @@
 use smol_str::SmolStr;
 
 use crate::{
-    property::{PropertyMap, PropertyValue},
-    resource::{CustomTimeouts, HookBindings, PropertyDependencies, SourcePosition},
+    property::PropertyMap,
+    resource::{PropertyDependencies, SharedOptions, SourcePosition},
     runtime::Timestamp,
     token::{ResourceId, TypeToken},
     urn::Urn,
@@ -45,20 +45,12 @@ pub struct ResourceState {
     pub property_dependencies: PropertyDependencies,
     /// True when it was deleted for a replacement that has not been created yet.
     pub pending_replacement: bool,
-    /// Names of outputs that are treated as secret.
-    pub additional_secret_outputs: Vec<String>,
     /// Former URNs; only while an operation runs, a saved state has none.
     pub aliases: Vec<Urn>,
-    /// Limits of the provider's calls.
-    pub custom_timeouts: CustomTimeouts,
-    /// The id that it was imported from; empty when it was not.
-    pub import_id: ResourceId,
     /// Whether deletion leaves the real thing alone.
     pub retain_on_delete: bool,
-    /// The resource whose deletion makes this one's unnecessary.
-    pub deleted_with: Option<Urn>,
-    /// Resources whose replacement replaces this one.
-    pub replace_with: Vec<Urn>,
+    /// Options that most resources leave out.
+    pub options: SharedOptions,
     /// When it was created.
     pub created: Option<Timestamp>,
     /// When it was last changed.
@@ -67,20 +59,10 @@ pub struct ResourceState {
     pub source_position: SourcePosition,
     /// How the program got there.
     pub stack_trace: Vec<SourcePosition>,
-    /// Paths of inputs whose changes are ignored.
-    pub ignore_changes: Vec<String>,
-    /// Paths of properties whose diffs are not shown.
-    pub hide_diffs: Vec<String>,
-    /// Paths of inputs whose changes force a replacement.
-    pub replace_on_changes: Vec<String>,
-    /// A value whose change forces a replacement.
-    pub replacement_trigger: Option<PropertyValue>,
     /// Whether it wants to be read before each update.
     pub refresh_before_update: bool,
     /// The resource that this one is a view of.
     pub view_of: Option<Urn>,
-    /// Hooks by moment.
-    pub resource_hooks: HookBindings,
     /// The extension of its provider that it needs; empty for none.
     pub extension_ref: SmolStr,
     /// The snippet that registered it; empty for none.
@@ -108,24 +90,15 @@ impl ResourceState {
             provider: SmolStr::default(),
             property_dependencies: PropertyDependencies::new(),
             pending_replacement: false,
-            additional_secret_outputs: Vec::new(),
             aliases: Vec::new(),
-            custom_timeouts: CustomTimeouts::default(),
-            import_id: ResourceId::default(),
             retain_on_delete: false,
-            deleted_with: None,
-            replace_with: Vec::new(),
+            options: SharedOptions::default(),
             created: None,
             modified: None,
             source_position: None,
             stack_trace: Vec::new(),
-            ignore_changes: Vec::new(),
-            hide_diffs: Vec::new(),
-            replace_on_changes: Vec::new(),
-            replacement_trigger: None,
             refresh_before_update: false,
             view_of: None,
-            resource_hooks: HookBindings::new(),
             extension_ref: SmolStr::default(),
             snippet_id: SmolStr::default(),
         }
@@ -142,8 +115,8 @@ impl ResourceState {
         self.parent.iter().for_each(&mut visit);
         self.dependencies.iter().for_each(&mut visit);
         self.property_dependencies.lists().flatten().for_each(&mut visit);
-        self.deleted_with.iter().for_each(&mut visit);
-        self.replace_with.iter().for_each(&mut visit);
+        self.options.deleted_with.iter().for_each(&mut visit);
+        self.options.replace_with.iter().for_each(&mut visit);
     }
 
     /// Returns the URN of the provider resource that manages this one.

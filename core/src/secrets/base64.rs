@@ -41,7 +41,7 @@ impl SecretsManager for Base64Secrets {
                     .decode(text)
                     .ok()
                     .and_then(|bytes| String::from_utf8(bytes).ok())
-                    .ok_or_else(|| Error::new(ErrorKind::Secrets, "a secret is not the base64 of a text"))
+                    .ok_or_else(|| Error::new(ErrorKind::Decrypt, "a secret is not the base64 of a text"))
             })
             .collect()
     }
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(Base64Secrets.decrypt(ciphertexts).await.unwrap(), ["\"ä\""]);
         for bad in ["?", "//8="] {
             let error = Base64Secrets.decrypt(vec![bad.into()]).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Secrets);
+            assert_eq!(error.kind(), ErrorKind::Decrypt);
         }
     }
 }

@@ -11,11 +11,18 @@ use crate::error::{Error, ErrorKind, Result};
 /// What a host supplies to encrypt secrets its own way. Called concurrently.
 #[async_trait]
 pub trait SecretsCallbacks: Send + Sync + 'static {
-    /// Encrypts a batch, in order; `Err` is a text for people, without any secret in it.
-    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>, String>;
+    /// Encrypts a batch, in order.
+    ///
+    /// # Errors
+    /// What people and programs are to be told, without any secret in it. Of whatever kind it is, the caller sees one of
+    /// [`ErrorKind::Secrets`].
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>>;
 
-    /// Decrypts a batch, in order; `Err` is a text for people, without any secret in it.
-    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>, String>;
+    /// Decrypts a batch, in order.
+    ///
+    /// # Errors
+    /// As [`Self::encrypt`], but the caller sees one of [`ErrorKind::Decrypt`].
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>>;
 }
 
 /// A manager over the host's callbacks, whose answers are checked for completeness.
@@ -40,17 +47,17 @@ impl CallbackManager {
     }
 }
 
-fn complete(asked: usize, answer: Result<Vec<String>, String>) -> Result<Vec<String>> {
+fn complete(asked: usize, answer: Result<Vec<String>>, kind: ErrorKind) -> Result<Vec<String>> {
     match answer {
         Ok(texts) if texts.len() == asked => Ok(texts),
         Ok(texts) => Err(Error::new(
-            ErrorKind::Secrets,
+            kind,
             format!(
                 "the host's secrets callback answered {} of {asked} values",
                 texts.len()
             ),
         )),
-        Err(message) => Err(Error::new(ErrorKind::Secrets, message)),
+        Err(error) => Err(error.with_kind(kind)),
     }
 }
 
@@ -70,12 +77,20 @@ impl SecretsManager for CallbackManager {
 
     async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
         let asked = plaintexts.len();
-        complete(asked, self.callbacks.encrypt(plaintexts).await)
+        complete(
+            asked,
+            self.callbacks.encrypt(plaintexts).await,
+            ErrorKind::Secrets,
+        )
     }
 
     async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
         let asked = ciphertexts.len();
-        complete(asked, self.callbacks.decrypt(ciphertexts).await)
+        complete(
+            asked,
+            self.callbacks.decrypt(ciphertexts).await,
+            ErrorKind::Decrypt,
+        )
     }
 }
 
@@ -145,14 +160,14 @@ mod tests {
 
     #[async_trait]
     impl SecretsCallbacks for Reversing {
-        async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>, String> {
+        async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
             Ok(plaintexts
                 .iter()
                 .map(|text| text.chars().rev().collect())
                 .collect())
         }
 
-        async fn decrypt(&self, mut ciphertexts: Vec<String>) -> Result<Vec<String>, String> {
+        async fn decrypt(&self, mut ciphertexts: Vec<String>) -> Result<Vec<String>> {
             ciphertexts.pop();
             Ok(ciphertexts)
         }

@@ -49,7 +49,7 @@ impl Cipher {
         };
         if version != "v1" {
             return Err(Error::new(
-                ErrorKind::Secrets,
+                ErrorKind::Decrypt,
                 "unknown value version of a ciphertext, expected v1",
             ));
         }
@@ -58,13 +58,13 @@ impl Cipher {
             .0
             .decrypt(&Nonce::<Aes256Gcm>::from(nonce), decode(ciphertext)?.as_slice())
             .map_err(|_| {
-                Error::new(ErrorKind::Secrets, "message authentication failed")
+                Error::new(ErrorKind::Decrypt, "message authentication failed")
                     .with_hint("the secret was encrypted with another key, or was changed since")
             })?;
         String::from_utf8(plaintext).map_err(|error| {
             // The error holds the plaintext: wipe it and say only what was wrong.
             drop(Zeroizing::new(error.into_bytes()));
-            Error::new(ErrorKind::Secrets, "a decrypted secret is not valid UTF-8")
+            Error::new(ErrorKind::Decrypt, "a decrypted secret is not valid UTF-8")
         })
     }
 }
@@ -74,7 +74,7 @@ fn decode(text: &str) -> Result<Vec<u8>> {
 }
 
 fn bad_value() -> Error {
-    Error::new(ErrorKind::Secrets, "bad value")
+    Error::new(ErrorKind::Decrypt, "bad value")
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
         let other = Cipher::new(&Zeroizing::new([2; 32]));
         let text = own.encrypt("grüße", &random).unwrap();
         assert_eq!(own.decrypt(&text).unwrap(), "grüße");
-        assert_eq!(other.decrypt(&text).unwrap_err().kind(), ErrorKind::Secrets);
+        assert_eq!(other.decrypt(&text).unwrap_err().kind(), ErrorKind::Decrypt);
         assert_ne!(text, own.encrypt("grüße", &random).unwrap());
     }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{SecretsManager, SecretsProvider};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Stands for a manager whose opening failed; each use fails with that error.
 #[derive(Debug)]
@@ -46,11 +46,11 @@ impl SecretsManager for LockedSecrets {
     }
 
     async fn encrypt(&self, _plaintexts: Vec<String>) -> Result<Vec<String>> {
-        Err(self.error.clone())
+        Err(self.error.clone().with_kind(ErrorKind::Secrets))
     }
 
     async fn decrypt(&self, _ciphertexts: Vec<String>) -> Result<Vec<String>> {
-        Err(self.error.clone())
+        Err(self.error.clone().with_kind(ErrorKind::Decrypt))
     }
 }
 
@@ -76,7 +76,18 @@ mod tests {
         let state = serde_json::json!({ "url": "awskms://key" });
         let manager = open_or_lock(&Base64Provider, "cloud", Some(&state)).await;
         assert_eq!((manager.kind(), manager.state()), ("cloud", Some(state)));
-        let error = manager.decrypt(vec!["x".into()]).await.unwrap_err();
-        assert_eq!(error.message(), "no known secrets provider for type \"cloud\"");
+        for (error, kind) in [
+            (
+                manager.decrypt(vec!["x".into()]).await.unwrap_err(),
+                ErrorKind::Decrypt,
+            ),
+            (
+                manager.encrypt(vec!["x".into()]).await.unwrap_err(),
+                ErrorKind::Secrets,
+            ),
+        ] {
+            assert_eq!(error.kind(), kind);
+            assert_eq!(error.message(), "no known secrets provider for type \"cloud\"");
+        }
     }
 }

@@ -4,6 +4,7 @@ pub mod base64;
 mod callback;
 mod cipher;
 mod locked;
+mod overheard;
 pub mod passphrase;
 mod redact;
 
@@ -14,6 +15,7 @@ use async_trait::async_trait;
 pub use base64::{Base64Provider, Base64Secrets};
 pub use callback::{CallbackManager, CallbackProvider, SecretsCallbacks};
 pub use locked::{LockedSecrets, open_or_lock};
+pub(crate) use overheard::Overheard;
 pub use passphrase::PassphraseProvider;
 pub use redact::{PLACEHOLDER, Redactor};
 
@@ -34,9 +36,15 @@ pub trait SecretsManager: Send + Sync + 'static {
     fn identity(&self) -> Arc<str>;
 
     /// Encrypts a batch, in order.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Secrets`].
     async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>>;
 
     /// Decrypts a batch, in order.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Decrypt`].
     async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>>;
 }
 
@@ -46,7 +54,8 @@ pub trait SecretsProvider: Send + Sync + 'static {
     /// Opens the manager of `kind` with the `state` that was stored beside it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Secrets`] when the kind is not known here or the key does not fit.
+    /// [`crate::ErrorKind::Secrets`] when the kind is not known here, [`crate::ErrorKind::Decrypt`] when the key does
+    /// not fit.
     async fn open(&self, kind: &str, state: Option<&serde_json::Value>) -> Result<Arc<dyn SecretsManager>>;
 
     /// Makes a manager for a stack that has none.

@@ -52,7 +52,7 @@ impl PassphraseProvider {
     /// Opens the manager of a salt as a stack file's `encryptionsalt` holds it.
     ///
     /// # Errors
-    /// [`ErrorKind::Secrets`] with the message `incorrect passphrase` when the passphrase is another one.
+    /// [`ErrorKind::Decrypt`] with the message `incorrect passphrase` when the passphrase is another one.
     pub async fn open_salt(&self, salt: &str) -> Result<Arc<dyn SecretsManager>> {
         let slot = self.slot(salt);
         let manager = slot
@@ -61,7 +61,7 @@ impl PassphraseProvider {
                 let cipher = self.derive(bytes).await?;
                 match cipher.decrypt(check) {
                     Ok(text) if text == CHECK => Ok(self.manager(salt, cipher)),
-                    _ => Err(Error::new(ErrorKind::Secrets, "incorrect passphrase")),
+                    _ => Err(Error::new(ErrorKind::Decrypt, "incorrect passphrase")),
                 }
             })
             .await?;
@@ -244,7 +244,7 @@ mod tests {
     async fn another_passphrase_is_told_from_the_right_one() {
         let error = provider("wrong horse").open_salt(SALT).await.err().unwrap();
         assert_eq!(error.message(), "incorrect passphrase");
-        assert_eq!(error.kind(), ErrorKind::Secrets);
+        assert_eq!(error.kind(), ErrorKind::Decrypt);
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -16,10 +16,18 @@ const SHORTEST: usize = 3;
 
 /// Knows secrets and replaces them in texts. Cheap to clone; all clones know the same secrets.
 ///
-/// Secrets become known while an operation runs. They are kept in automata whose sizes double, so that each secret is
-/// compiled a logarithmic number of times and a text is searched a logarithmic number of times.
+/// Secrets become known while an operation runs; nothing is made of them until a text is to be searched. Then they are
+/// kept in automata whose sizes double, so that each secret is compiled a logarithmic number of times and a text is
+/// searched a logarithmic number of times.
 #[derive(Clone, Default)]
-pub struct Redactor(Arc<RwLock<Vec<Level>>>);
+pub struct Redactor(Arc<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// What no text has been searched for yet.
+    fresh: Mutex<Vec<Zeroizing<String>>>,
+    levels: RwLock<Vec<Level>>,
+}
 
 struct Level {
     secrets: Vec<Zeroizing<String>>,
@@ -58,11 +66,27 @@ impl Redactor {
             }
             fresh.push(Zeroizing::new(secret.to_owned()));
         }
-        if fresh.is_empty() {
+        if !fresh.is_empty() {
+            self.0
+                .fresh
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .append(&mut fresh);
+        }
+    }
+
+    /// Makes automata of what was learned since the last text was searched.
+    fn compile(&self) {
+        let mut learned = self.0.fresh.lock().unwrap_or_else(PoisonError::into_inner);
+        if learned.is_empty() {
             return;
         }
-        let mut levels = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // Whoever searches meanwhile waits for the lock of what was learned, and finds it compiled.
+        let mut levels = self.0.levels.write().unwrap_or_else(PoisonError::into_inner);
+        let mut fresh = std::mem::take(&mut *learned);
         fresh.retain(|secret| !levels.iter().any(|level| level.knows(secret)));
+        fresh.sort_unstable_by(|left, right| left.as_str().cmp(right));
+        fresh.dedup();
         while levels
             .last()
             .is_some_and(|level| level.secrets.len() <= fresh.len())
@@ -92,7 +116,8 @@ impl Redactor {
     /// Returns `text` with a placeholder for each known secret; allocates only when there is one.
     #[must_use]
     pub fn scrub<'text>(&self, text: &'text str) -> Cow<'text, str> {
-        let levels = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        self.compile();
+        let levels = self.0.levels.read().unwrap_or_else(PoisonError::into_inner);
         let mut found: Vec<(usize, usize)> = levels
             .iter()
             .flat_map(|level| level.automaton.find_iter(text))
@@ -159,9 +184,11 @@ mod tests {
         let redactor = Redactor::new();
         for number in 0..1000 {
             redactor.learn([format!("secret-{number:04}-value")]);
+            assert!(matches!(redactor.scrub("nothing"), Cow::Borrowed(_)));
         }
         redactor.learn(["secret-0500-value"]);
-        assert!(redactor.0.read().unwrap().len() <= 11);
+        assert!(matches!(redactor.scrub("nothing"), Cow::Borrowed(_)));
+        assert!(redactor.0.levels.read().unwrap().len() <= 11);
         for number in 0..1000 {
             assert_eq!(
                 redactor.scrub(&format!("<secret-{number:04}-value>")),

@@ -17,6 +17,7 @@ pub struct Base {
     records: Vec<StateRef>,
     live: FxHashMap<Urn, usize>,
     graph: OnceLock<DependencyGraph>,
+    plugins: Vec<serde_json::Value>,
 }
 
 impl Base {
@@ -39,7 +40,23 @@ impl Base {
             records,
             live,
             graph: OnceLock::new(),
+            plugins: Vec::new(),
         })
+    }
+
+    /// Adds the plugins that the manifest names, as older engines wrote them: `{"name", "type", "version", "path"}`.
+    #[must_use]
+    pub fn with_plugins(self, plugins: &[serde_json::Value]) -> Self {
+        Self {
+            plugins: plugins.to_vec(),
+            ..self
+        }
+    }
+
+    /// Returns the plugins that the manifest names.
+    #[must_use]
+    pub fn plugins(&self) -> &[serde_json::Value] {
+        &self.plugins
     }
 
     /// Returns all records in order.

@@ -12,7 +12,7 @@ pub(crate) fn adopt(old: &Arc<ResourceState>, new: &Arc<ResourceState>) {
     if !Arc::ptr_eq(old, new) {
         adopt_map(&old.inputs, &new.inputs);
         adopt_map(&old.outputs, &new.outputs);
-        if let (Some(old), Some(new)) = (&old.replacement_trigger, &new.replacement_trigger) {
+        if let (Some(old), Some(new)) = (&old.options.replacement_trigger, &new.options.replacement_trigger) {
             adopt_value(old, new);
         }
     }

@@ -17,17 +17,17 @@ pub fn may_elide(old: &ResourceState, new: &ResourceState) -> bool {
         && old.id == new.id
         && old.delete == new.delete
         && old.pending_replacement == new.pending_replacement
-        && old.custom_timeouts == new.custom_timeouts
+        && old.options.custom_timeouts == new.options.custom_timeouts
         && old.retain_on_delete == new.retain_on_delete
         && old.provider == new.provider
         && old.parent == new.parent
-        && old.deleted_with == new.deleted_with
-        && old.replace_with == new.replace_with
+        && old.options.deleted_with == new.options.deleted_with
+        && old.options.replace_with == new.options.replace_with
         && old.protect == new.protect
         && old.external == new.external
         && old.taint == new.taint
-        && old.resource_hooks == new.resource_hooks
-        && old.replacement_trigger == new.replacement_trigger
+        && old.options.resource_hooks == new.options.resource_hooks
+        && old.options.replacement_trigger == new.options.replacement_trigger
         && same_set(&old.dependencies, &new.dependencies)
         && old.property_dependencies == new.property_dependencies
         && old.inputs == new.inputs

@@ -81,7 +81,11 @@ fn cut(state: &ResourceState, parent: Option<Urn>, earlier: &FxHashSet<&Urn>) ->
     state
         .property_dependencies
         .for_each_mut(|dependencies| dependencies.retain(|urn| earlier.contains(urn)));
-    state.replace_with.retain(|urn| earlier.contains(urn));
-    state.deleted_with = state.deleted_with.take().filter(|urn| earlier.contains(urn));
+    state.options.replace_with.retain(|urn| earlier.contains(urn));
+    state.options.deleted_with = state
+        .options
+        .deleted_with
+        .take()
+        .filter(|urn| earlier.contains(urn));
     state
 }

@@ -67,7 +67,7 @@ impl StackLock {
     /// Locks a stack against this engine and the reference engine. Locks whose owners died on this host are removed.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`], with the reference engine's text, when somebody else holds the stack.
+    /// [`ErrorKind::Conflict`], which names the holders, when somebody else holds the stack.
     pub(super) async fn take(
         store: &Arc<dyn Store>,
         name: &StackName,
@@ -214,7 +214,7 @@ fn locked(lines: &str, count: usize) -> Error {
         ErrorKind::Conflict,
         format!(
             "the stack is currently locked by {count} lock(s). Either wait for the other process(es) to end \
-             or delete the lock file with `pulumi cancel`.{lines}"
+             or, when they are dead, remove their lock files with the stack's `unlock`.{lines}"
         ),
     )
 }

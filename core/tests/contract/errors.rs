@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use stackwright::{
-    ErrorKind, Stack, StackSettings,
+    ErrorClass, ErrorKind, Stack, StackSettings,
     event::{EngineEvent, EventPayload},
     operation::{Operation, OperationKind, OperationOptions},
     project::{Config, ConfigKey, ConfigValue},
     provider::ProviderStatus,
+    runtime::Runtime,
+    store::MemoryStore,
 };
 
-use crate::fixture::{Scripted, program, stack};
+use crate::fixture::{Scripted, engine, program, stack};
 
 const CREATED: &[(&str, &str)] = &[("a", "1"), ("b", "1")];
 const CHANGED: &[(&str, &str)] = &[("a", "2")];
@@ -84,7 +86,10 @@ async fn a_configuration_that_can_not_be_decrypted_names_the_key_and_ends_the_ev
     let operation = update(&stack, &[("a", "1")]);
     let heard = events(&operation).await;
     let error = operation.wait().await.error.clone().unwrap();
-    assert_eq!(error.kind(), ErrorKind::Secrets);
+    assert_eq!(
+        (error.kind(), error.kind().class()),
+        (ErrorKind::Decrypt, ErrorClass::Decrypt)
+    );
     assert_eq!(error.phase(), Some("decrypt"));
     assert!(error.message().contains("shop:token"), "{error}");
     assert!(std::error::Error::source(&error).is_some());
@@ -126,4 +131,34 @@ async fn two_runs_of_the_same_kind_count_the_same_events() {
         counts.push(of_run);
     }
     assert_eq!(counts[0], counts[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_plugin_is_told_with_provider_phase_and_hints() {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let store = Arc::new(MemoryStore::new(runtime));
+    let provider = Arc::new(Scripted::default());
+    let with = engine()
+        .store(Arc::clone(&store) as _)
+        .provider("echo", provider)
+        .build()
+        .unwrap();
+    let stack = with.stack("shop/dev", StackSettings::default()).await.unwrap();
+    assert!(update(&stack, CREATED).wait().await.error.is_none());
+    let without = engine().store(Arc::clone(&store) as _).build().unwrap();
+    for (name, kind) in [
+        ("shop/new", OperationKind::Update),
+        ("shop/dev", OperationKind::Update),
+        ("shop/dev", OperationKind::Destroy),
+    ] {
+        let stack = without.stack(name, StackSettings::default()).await.unwrap();
+        let program = (kind == OperationKind::Update).then(|| program(CHANGED));
+        let operation = stack.start(kind, OperationOptions::default(), program);
+        let error = operation.wait().await.error.clone().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Failed, "{name} {kind:?}: {error:?}");
+        assert!(error.urn().is_some(), "{name} {kind:?}: {error:?}");
+        assert_eq!(error.provider(), Some("echo"), "{name} {kind:?}: {error:?}");
+        assert_eq!(error.phase(), Some("load"), "{name} {kind:?}: {error:?}");
+        assert!(!error.hints().is_empty(), "{name} {kind:?}: {error:?}");
+    }
 }

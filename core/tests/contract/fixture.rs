@@ -10,6 +10,7 @@ use stackwright::{
     Engine, EngineBuilder, Stack, StackSettings,
     monitor::Registration,
     program::{Program, from_fn},
+    property::{PropertyMap, PropertyValue},
     provider::{
         Capabilities, ConfigureRequest, CreateRequest, CreateResponse, DeleteRequest, DiffChanges,
         DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider, ProviderError,
@@ -109,6 +110,19 @@ impl Provider for Scripted {
                 "refused by the provider",
             ));
         }
+        if request.name == "unreadable" {
+            return Err(unreadable());
+        }
+        if request.name == "forges" {
+            return Ok(CreateResponse {
+                id: "id-forges".into(),
+                outputs: forged(),
+                refresh_before_update: false,
+            });
+        }
+        if request.name == "tells" {
+            return Err(told(&request.inputs));
+        }
         Ok(CreateResponse {
             id: format!("id-{}", request.name).into(),
             outputs: request.inputs,
@@ -118,6 +132,18 @@ impl Provider for Scripted {
 
     async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
         self.note("update", &request.name);
+        if request.name == "forges later" {
+            return Ok(UpdateResponse {
+                outputs: forged(),
+                refresh_before_update: false,
+            });
+        }
+        if request.name == "tells later" {
+            return Err(told(&request.old_inputs));
+        }
+        if request.name == "unreadable update" {
+            return Err(unreadable());
+        }
         self.outcome()?;
         Ok(UpdateResponse {
             outputs: request.news,
@@ -136,6 +162,28 @@ impl Provider for Scripted {
         tokio::task::yield_now().await;
         self.cancels.fetch_add(1, Ordering::SeqCst);
         self.given_up.notify_one();
+    }
+}
+
+/// A value that would be taken for a special one when it is read.
+pub(crate) fn forged() -> PropertyMap {
+    let object: PropertyMap = [("4dabf18193072939515e22adb298388d", "zzz".into())]
+        .into_iter()
+        .collect();
+    [("value", object.into())].into_iter().collect()
+}
+
+/// A failure whose text holds the resource's value.
+fn told(inputs: &PropertyMap) -> ProviderError {
+    let value = inputs.get("value").and_then(PropertyValue::as_str).unwrap();
+    ProviderError::new(ProviderStatus::Unknown, format!("cannot use {value}"))
+}
+
+/// The failure of a call whose answer nobody can read.
+fn unreadable() -> ProviderError {
+    ProviderError {
+        unreadable: true,
+        ..ProviderError::new(ProviderStatus::Internal, "what did it say")
     }
 }
 

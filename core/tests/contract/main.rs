@@ -16,3 +16,6 @@ mod options;
 mod registration;
 mod remote;
 mod session;
+mod stacks;
+mod unreadable;
+mod values;

@@ -1,4 +1,4 @@
-//! A language runtime for tests: Run and Cancel are closures, and the rest is not known.
+//! A language runtime for tests: Run and Cancel are closures, what is required is data, and the rest is not known.
 
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ type Run = dyn Fn(RunRequest) -> BoxFuture<'static, Result<RunResponse, Status>>
 pub(crate) struct FakeRuntime {
     run: Arc<Run>,
     cancel: Option<Arc<dyn Fn() + Send + Sync>>,
+    packages: Option<rpc::GetRequiredPackagesResponse>,
+    plugins: Option<rpc::GetRequiredPluginsResponse>,
 }
 
 impl FakeRuntime {
@@ -24,7 +26,22 @@ impl FakeRuntime {
         Self {
             run: Arc::new(move |request| run(request).boxed()),
             cancel: None,
+            packages: None,
+            plugins: None,
         }
+    }
+
+    pub(crate) fn requiring_packages(mut self, packages: Vec<rpc::PackageDependency>) -> Self {
+        self.packages = Some(rpc::GetRequiredPackagesResponse {
+            packages,
+            specs: Vec::new(),
+        });
+        self
+    }
+
+    pub(crate) fn requiring_plugins(mut self, plugins: Vec<rpc::PluginDependency>) -> Self {
+        self.plugins = Some(rpc::GetRequiredPluginsResponse { plugins });
+        self
     }
 
     pub(crate) fn on_cancel(mut self, cancel: impl Fn() + Send + Sync + 'static) -> Self {
@@ -70,6 +87,23 @@ macro_rules! language_runtime {
                 }
             }
 
+            async fn get_required_packages(
+                &self,
+                request: Request<rpc::GetRequiredPackagesRequest>,
+            ) -> Result<Response<rpc::GetRequiredPackagesResponse>, Status> {
+                assert!(request.into_inner().info.is_some());
+                let unknown = || Status::unimplemented("GetRequiredPackages");
+                self.packages.clone().map(Response::new).ok_or_else(unknown)
+            }
+
+            async fn get_required_plugins(
+                &self,
+                _request: Request<rpc::GetRequiredPluginsRequest>,
+            ) -> Result<Response<rpc::GetRequiredPluginsResponse>, Status> {
+                let unknown = || Status::unimplemented("GetRequiredPlugins");
+                self.plugins.clone().map(Response::new).ok_or_else(unknown)
+            }
+
             async fn install_dependencies(
                 &self,
                 _request: Request<rpc::InstallDependenciesRequest>,
@@ -93,8 +127,6 @@ macro_rules! language_runtime {
 
 language_runtime! {
     handshake: rpc::LanguageHandshakeRequest => rpc::LanguageHandshakeResponse;
-    get_required_plugins: rpc::GetRequiredPluginsRequest => rpc::GetRequiredPluginsResponse;
-    get_required_packages: rpc::GetRequiredPackagesRequest => rpc::GetRequiredPackagesResponse;
     get_plugin_info: () => rpc::PluginInfo;
     runtime_options_prompts: rpc::RuntimeOptionsRequest => rpc::RuntimeOptionsResponse;
     template: rpc::TemplateRequest => rpc::TemplateResponse;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::future::{BoxFuture, FutureExt as _};
-use prost_types::{Struct, Value, value::Kind};
 use stackwright::{
     Engine, Stack, StackSettings,
     monitor::MonitorServer,
@@ -21,6 +20,7 @@ use stackwright::{
 use stackwright_proto::pulumirpc::{
     RegisterResourceRequest, RegisterResourceResponse, resource_monitor_client::ResourceMonitorClient,
 };
+use stackwright_proto::values::{Struct, Value, value::Kind};
 use tokio::sync::Notify;
 use tonic::{Status, transport::Channel};
 

@@ -7,9 +7,13 @@ use stackwright::{
     diagnostic::Severity,
     operation::OperationOptions,
     program::{LanguageRuntimeProgram, Program},
+    property::PropertyMap,
     urn::Urn,
 };
-use stackwright_proto::pulumirpc::{LogRequest, RunResponse, engine_client::EngineClient};
+use stackwright_proto::pulumirpc::{
+    LogRequest, PackageDependency, PackageParameterization, PluginDependency, RunResponse,
+    engine_client::EngineClient,
+};
 use tokio::sync::{Barrier, Notify};
 use tonic::Status;
 
@@ -25,7 +29,7 @@ async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_t
             (request.project.as_str(), request.stack.as_str()),
             ("shop", "dev")
         );
-        assert_eq!(request.organization, "organization");
+        assert_eq!(request.organization, "acme");
         assert_eq!(request.args.len(), 1);
         assert!(!request.dry_run);
         let info = request.info.unwrap();
@@ -34,6 +38,8 @@ async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_t
             ("/project", ".")
         );
         let mut client = client(&request.monitor_address).await;
+        let told = client.get_deployment_info(()).await.unwrap().into_inner();
+        assert_eq!(told.organization, "acme");
         let root = root(&mut client, &request.project, &request.stack).await;
         register(&mut client, echo("a", &root, "1")).await.unwrap();
         let mut engine = EngineClient::connect(format!("http://{}", request.args[0]))
@@ -53,6 +59,7 @@ async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_t
     let settings = StackSettings {
         program: Some(program),
         root_directory: Some("/project".into()),
+        organization: "acme".to_owned(),
         ..StackSettings::default()
     };
     let stack = engine(&Arc::default()).stack("shop/dev", settings).await.unwrap();
@@ -121,6 +128,96 @@ async fn a_runtime_that_breaks_off_fails_the_run_as_a_plugin_does() {
     let error = result.error.unwrap();
     assert_eq!(error.kind(), ErrorKind::Plugin);
     assert!(error.message().ends_with("failed: interpreter lost"), "{error}");
+}
+
+/// Runs a program that registers one resource and names no version; returns its default provider's name and inputs.
+async fn default_provider(fake: FakeRuntime) -> (String, PropertyMap) {
+    let program = Arc::new(LanguageRuntimeProgram::new(fake.serve().await));
+    let result = update(&stack(&engine(&Arc::default()), "shop/dev", program).await).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let mut providers = result.snapshot.resources.iter();
+    let provider = providers.find(|state| state.is_provider()).unwrap();
+    (provider.urn.name().to_owned(), provider.inputs.clone())
+}
+
+fn of_one_resource() -> FakeRuntime {
+    FakeRuntime::new(|request| async move {
+        let mut client = client(&request.monitor_address).await;
+        let root = root(&mut client, &request.project, &request.stack).await;
+        register(&mut client, echo("a", &root, "1")).await.unwrap();
+        Ok(RunResponse::default())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_runtime_requires_says_which_plugin_serves_a_package_by_default() {
+    let package = |version: &str| PackageDependency {
+        name: "echo".to_owned(),
+        kind: "resource".to_owned(),
+        version: version.to_owned(),
+        ..PackageDependency::default()
+    };
+    let packages = vec![
+        package("1.2.0"),
+        PackageDependency {
+            server: "https://example.com/echo/".to_owned(),
+            checksums: [("linux-amd64".to_owned(), vec![0, 255])].into(),
+            ..package("v1.10.0")
+        },
+        PackageDependency {
+            kind: "language".to_owned(),
+            ..package("2.0.0")
+        },
+        PackageDependency {
+            parameterization: Some(PackageParameterization::default()),
+            ..package("3.0.0")
+        },
+    ];
+    let (name, inputs) = default_provider(of_one_resource().requiring_packages(packages)).await;
+    assert_eq!(name, "default_1_10_0_https_/example.com/echo");
+    assert_eq!(inputs.get("version"), Some(&"1.10.0".into()));
+    let internal: PropertyMap = [
+        ("pluginDownloadURL", "https://example.com/echo".into()),
+        (
+            "pluginChecksums",
+            PropertyMap::from_iter([("linux-amd64", "00ff".into())]).into(),
+        ),
+    ]
+    .into_iter()
+    .collect();
+    assert_eq!(inputs.get("__internal"), Some(&internal.into()));
+
+    let plugins = vec![PluginDependency {
+        name: "echo".to_owned(),
+        kind: "resource".to_owned(),
+        version: "1.3.0".to_owned(),
+        ..PluginDependency::default()
+    }];
+    let (name, _) = default_provider(of_one_resource().requiring_plugins(plugins)).await;
+    assert_eq!(name, "default_1_3_0");
+    let (name, _) = default_provider(of_one_resource()).await;
+    assert_eq!(name, "default");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runtime_that_requires_what_is_no_version_is_told_apart_before_the_program_runs() {
+    let packages = vec![PackageDependency {
+        name: "echo".to_owned(),
+        kind: "resource".to_owned(),
+        version: "latest".to_owned(),
+        ..PackageDependency::default()
+    }];
+    let never = FakeRuntime::new(|_| async { panic!("the program ran") });
+    let program = Arc::new(LanguageRuntimeProgram::new(
+        never.requiring_packages(packages).serve().await,
+    ));
+    let result = update(&stack(&engine(&Arc::default()), "shop/dev", program).await).await;
+    let error = result.error.unwrap();
+    assert_eq!(error.kind(), ErrorKind::Plugin);
+    assert!(
+        error.message().contains("\"latest\" of package 'echo'"),
+        "{error}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use stackwright::{monitor::MonitorServer, program::from_fn};
-use stackwright_proto::pulumirpc::{
-    GetRootResourceRequest, RegisterResourceOutputsRequest, RegisterResourceRequest, ResourceCallRequest,
-    SupportsFeatureRequest, engine_client::EngineClient,
+use stackwright_proto::{
+    pulumirpc::{
+        GetRootResourceRequest, RegisterResourceOutputsRequest, RegisterResourceRequest, ResourceCallRequest,
+        SupportsFeatureRequest, engine_client::EngineClient,
+    },
+    values::{ListValue, Struct, Value, value::Kind},
 };
 use tonic::{Code, Status, transport::Channel};
 
@@ -62,6 +65,45 @@ async fn resources_registered_over_loopback_are_created_and_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn values_may_nest_hundreds_of_levels_and_deeper_ones_are_refused_by_name() {
+    let program = over_loopback(|address| async move {
+        let mut client = client(&address).await;
+        let nested = |name: &str, levels: usize| {
+            let mut value = text("leaf");
+            for _ in 0..levels {
+                let kind = Some(Kind::ListValue(ListValue { values: vec![value] }));
+                value = Value { kind };
+            }
+            let object = Struct {
+                fields: [("deep".to_owned(), value)].into(),
+            };
+            RegisterResourceRequest {
+                object: Some(object),
+                ..echo(name, "", "1")
+            }
+        };
+        for levels in [40, 100, 500] {
+            let request = nested(&format!("deep{levels}"), levels);
+            let registered = register(&mut client, request.clone()).await.unwrap();
+            assert_eq!(registered.object, request.object);
+        }
+        let status = register(&mut client, nested("deeper", 2000)).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument);
+        assert!(
+            status.message().ends_with("values nest deeper than 1024 levels"),
+            "{status}"
+        );
+    });
+    let engine = engine(&Arc::new(Echo::default()));
+    let stack = stack(&engine, "shop/dev", program).await;
+    let result = update(&stack).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    // What was written is read.
+    let result = update(&stack).await;
+    assert_eq!(result.changes.get("same"), Some(&3), "{:?}", result.changes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn malformed_and_unknown_calls_are_refused_with_a_status_and_leave_the_run_alone() {
     let program = over_loopback(|address| async move {
         let mut client = client(&address).await;
@@ -78,6 +120,17 @@ async fn malformed_and_unknown_calls_are_refused_with_a_status_and_leave_the_run
         let status = register(&mut client, echo("a", "no urn", "1")).await.unwrap_err();
         assert_eq!(status.code(), Code::InvalidArgument);
         assert!(status.message().starts_with("invalid parent URN"), "{status}");
+        let mapped = RegisterResourceRequest {
+            r#type: "pulumi:providers:echo".to_owned(),
+            env_var_mappings: [("NEW".to_owned(), "OLD".to_owned())].into(),
+            ..echo("mapped", "", "1")
+        };
+        let status = register(&mut client, mapped).await.unwrap_err();
+        assert_eq!(status.code(), Code::Unimplemented);
+        assert_eq!(
+            status.message(),
+            "envVarMappings of resource 'mapped' are not supported by this engine"
+        );
         let call = ResourceCallRequest {
             tok: "echo:index:Echo/shout".to_owned(),
             ..ResourceCallRequest::default()

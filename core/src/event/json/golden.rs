@@ -149,7 +149,7 @@ fn state(value: &Value) -> Option<StateMetadata> {
     state.outputs = map(&object["outputs"]);
     state.provider = text(&object["provider"]).into();
     state.init_errors = texts(object.get("initErrors"));
-    state.hide_diffs = texts(object.get("hideDiffs"));
+    state.options.hide_diffs = texts(object.get("hideDiffs"));
     Some(StateMetadata(Arc::new(state)))
 }
 

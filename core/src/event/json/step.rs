@@ -65,7 +65,7 @@ fn write_state(metadata: &mut Object<'_>, name: &str, state: Option<&StateMetada
         write_properties(object, "outputs", &state.outputs, options);
         object.string("provider", &state.provider);
         object.list("initErrors", &state.init_errors);
-        object.list("hideDiffs", &state.hide_diffs);
+        object.list("hideDiffs", &state.options.hide_diffs);
     });
 }
 

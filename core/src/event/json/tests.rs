@@ -98,7 +98,7 @@ fn initialization_errors_and_hidden_diffs_end_a_state() {
     let payload = step(|_, state| {
         state.taint = true;
         state.init_errors = vec!["not ready".into()];
-        state.hide_diffs = vec!["a.b".into()];
+        state.options.hide_diffs = vec!["a.b".into()];
     });
     let line = line(&EventJson::new(), payload);
     assert!(line.contains(r#""parent":"","taint":true,"inputs""#), "{line}");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use prost_types::Struct;
 use stackwright_proto::pulumirpc::{Alias as WireAlias, alias};
+use stackwright_proto::values::Struct;
 
 use crate::{
     monitor::{PackageChoice, WireStatus},

@@ -15,7 +15,7 @@ use crate::{
         wire::{DecodeOptions, from_value},
     },
     provider::ProviderStatus,
-    resource::{CustomTimeouts, HookBindings, PropertyDependencies},
+    resource::{CustomTimeouts, HookBindings, PropertyDependencies, ResourceOptions},
     urn::Urn,
 };
 
@@ -88,18 +88,21 @@ impl Monitor {
             providers: request.providers,
             protect: request.protect,
             delete_before_replace: delete_before_replace.then_some(request.delete_before_replace),
-            ignore_changes: request.ignore_changes,
-            replace_on_changes: request.replace_on_changes,
-            additional_secret_outputs: request.additional_secret_outputs,
             aliases,
-            import_id: request.import_id.into(),
-            custom_timeouts: timeouts(request.custom_timeouts)?,
             retain_on_delete: request.retain_on_delete,
-            deleted_with: options::optional_urn(&request.deleted_with, "DeletedWith")?,
-            replace_with: options::urns(&request.replace_with, "ReplaceWith")?,
-            hide_diffs: request.hide_diffs,
-            replacement_trigger,
-            resource_hooks: request.hooks.map(hooks).unwrap_or_default(),
+            options: ResourceOptions {
+                ignore_changes: request.ignore_changes,
+                replace_on_changes: request.replace_on_changes,
+                additional_secret_outputs: request.additional_secret_outputs,
+                import_id: request.import_id.into(),
+                custom_timeouts: timeouts(request.custom_timeouts)?,
+                deleted_with: options::optional_urn(&request.deleted_with, "DeletedWith")?,
+                replace_with: options::urns(&request.replace_with, "ReplaceWith")?,
+                hide_diffs: request.hide_diffs,
+                replacement_trigger,
+                resource_hooks: request.hooks.map(hooks).unwrap_or_default(),
+            }
+            .into(),
             source_position: self.positions().position(root, request.source_position),
             stack_trace: self.positions().trace(root, request.stack_trace),
         })
@@ -143,6 +146,10 @@ fn refuse_what_is_missing(request: &RegisterResourceRequest) -> Result<()> {
     }
     if !request.transforms.is_empty() {
         return refuse("transforms");
+    }
+    if !request.env_var_mappings.is_empty() {
+        // Variables of the host are not read here, so that there is nothing to give the plugin under another name.
+        return refuse("envVarMappings");
     }
     Ok(())
 }

@@ -98,7 +98,7 @@ impl Config {
     /// Decrypts all secrets in one batch.
     ///
     /// # Errors
-    /// [`ErrorKind::Secrets`] in the phase `decrypt`; the message names the key, the source is the manager's error.
+    /// [`ErrorKind::Decrypt`] in the phase `decrypt`; the message names the key, the source is the manager's error.
     pub async fn decrypt(&self, manager: &dyn SecretsManager) -> Result<DecryptedConfig> {
         let mut ciphertexts = Vec::new();
         let mut keys = Vec::new();
@@ -122,13 +122,13 @@ impl Config {
     /// Gives a configuration without secrets the form of a decrypted one.
     ///
     /// # Errors
-    /// [`ErrorKind::Secrets`] in the phase `decrypt` when there is an encrypted value.
+    /// [`ErrorKind::Decrypt`] in the phase `decrypt` when there is an encrypted value.
     pub fn in_the_clear(&self) -> Result<DecryptedConfig> {
         for (key, value) in self.iter() {
             let mut encrypted = false;
             value.visit(&mut |inner| encrypted |= matches!(inner, ConfigValue::Secure(_)));
             if encrypted {
-                let error = Error::new(ErrorKind::Secrets, "the stack has no secrets manager");
+                let error = Error::new(ErrorKind::Decrypt, "the stack has no secrets manager");
                 return Err(undecryptable(key, error));
             }
         }
@@ -188,7 +188,7 @@ async fn manager_answer(manager: &dyn SecretsManager, ciphertexts: Vec<String>) 
 
 fn undecryptable(key: &ConfigKey, error: Error) -> Error {
     Error::new(
-        ErrorKind::Secrets,
+        ErrorKind::Decrypt,
         format!("failed to decrypt configuration key '{key}': {}", error.message()),
     )
     .with_phase("decrypt")

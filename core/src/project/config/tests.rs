@@ -93,7 +93,7 @@ async fn a_secret_that_cannot_be_decrypted_names_its_key() {
     let error = config.decrypt(&Base64Secrets).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.phase()),
-        (ErrorKind::Secrets, Some("decrypt"))
+        (ErrorKind::Decrypt, Some("decrypt"))
     );
     assert_eq!(
         error.message(),

@@ -21,6 +21,7 @@ mod write;
 pub use ciphertext::{Ciphertexts, SecretCollector};
 pub use format::{StateFormatter, from_slice, to_vec, to_vec_pretty, to_writer};
 pub use plain::{PlainMap, PlainValue, from_plain_json, to_plain_json};
+pub(crate) use read::read_plaintext;
 pub use read::{StateMap, StateValue};
 pub use sealed::{OpenedSecrets, SealedSecrets};
 pub use write::{Blinding, MapJson, Scrub, SecretForm, ValueJson};

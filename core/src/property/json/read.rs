@@ -207,6 +207,13 @@ pub(super) fn text(plaintext: &str, form: ReadForm, depth: usize) -> Result<Prop
     Ok(value)
 }
 
+/// Reads a secret from its decrypted text; `None` when that is no JSON of a value.
+pub(crate) fn read_plaintext(plaintext: &str) -> Option<PropertyValue> {
+    text(plaintext, ReadForm::Nested, 0)
+        .ok()
+        .map(PropertyValue::secret)
+}
+
 /// Makes a secret of which only the ciphertext is known.
 pub(super) fn sealed(ciphertext: &str) -> PropertyValue {
     PropertyValue::Secret(Arc::new(Secret {

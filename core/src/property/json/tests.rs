@@ -341,3 +341,26 @@ fn debug_of_a_sealed_secret_shows_nothing() {
     };
     assert_eq!(format!("{secret:?}"), "[secret]");
 }
+
+#[test]
+fn what_would_be_read_as_something_else_is_not_written() {
+    let forged: PropertyMap = [("4dabf18193072939515e22adb298388d", "zzz".into())]
+        .into_iter()
+        .collect();
+    let values = [
+        PropertyValue::Object(forged.clone()),
+        PropertyValue::array(vec![forged.clone().into()]),
+        PropertyValue::secret(forged.clone().into()),
+    ];
+    for value in values {
+        let map: PropertyMap = [("a", value)].into_iter().collect();
+        for form in [SecretForm::Plaintext, SecretForm::Value] {
+            let error = to_vec(&MapJson::new(&map, form)).unwrap_err();
+            assert!(error.message().contains("which marks special values"), "{error}");
+        }
+    }
+    // The names of a map itself mark nothing: what is written is read.
+    let text = to_vec(&MapJson::new(&forged, SecretForm::Plaintext)).unwrap();
+    let read: StateMap = from_slice(&text).unwrap();
+    assert_eq!(read.0, forged);
+}

@@ -129,6 +129,10 @@ impl Serialize for ValueJson<'_> {
                 }
                 list.end()
             }
+            // It would be taken for something else, or for nothing that there is, when it is read.
+            PropertyValue::Object(map) if map.is_forged() => Err(S::Error::custom(format_args!(
+                "a plain object has the key '{SIGNATURE}', which marks special values"
+            ))),
             PropertyValue::Object(map) => MapJson {
                 map,
                 form: self.form,
@@ -258,6 +262,11 @@ impl<'a> ValueJson<'a> {
         object.serialize_entry(SIGNATURE, ARCHIVE)?;
         match &archive.source {
             // Also when there are none: so the reference writes archives of which a refresh left only the hash.
+            ArchiveSource::Assets(assets) if assets.contains_key(SIGNATURE) => {
+                return Err(S::Error::custom(format_args!(
+                    "an archive has an entry of the name '{SIGNATURE}', which marks special values"
+                )));
+            }
             ArchiveSource::Assets(assets) => {
                 let assets: BTreeMap<&str, Self> = assets
                     .iter()

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use prost_types::{Struct, Value, value::Kind};
 use smol_str::SmolStr;
+use stackwright_proto::values::{Struct, Value, value::Kind};
 
 use super::fault::{Fault, Result};
 use crate::{

@@ -1,7 +1,7 @@
 //! To the wire: property values become what an SDK or a provider can take.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use prost_types::{ListValue, Struct, Value, value::Kind};
+use stackwright_proto::values::{ListValue, Struct, Value, value::Kind};
 
 use super::fault::{Fault, Result};
 use crate::property::{

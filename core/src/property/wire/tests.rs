@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use prost_types::{Struct, Value, value::Kind};
+use stackwright_proto::values::{Struct, Value, value::Kind};
 
 use super::*;
 use crate::{
@@ -46,7 +46,7 @@ fn from_json(value: serde_json::Value) -> Value {
         Json::Bool(value) => Kind::BoolValue(value),
         Json::Number(value) => Kind::NumberValue(value.as_f64().unwrap()),
         Json::String(value) => Kind::StringValue(value),
-        Json::Array(values) => Kind::ListValue(prost_types::ListValue {
+        Json::Array(values) => Kind::ListValue(stackwright_proto::values::ListValue {
             values: values.into_iter().map(from_json).collect(),
         }),
         Json::Object(fields) => Kind::StructValue(Struct {
@@ -379,7 +379,9 @@ fn deeper_values_are_an_error_and_no_crash() {
     };
     for _ in 0..=MAX_DEPTH {
         value = Value {
-            kind: Some(Kind::ListValue(prost_types::ListValue { values: vec![value] })),
+            kind: Some(Kind::ListValue(stackwright_proto::values::ListValue {
+                values: vec![value],
+            })),
         };
     }
     let message = Struct {

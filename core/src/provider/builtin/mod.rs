@@ -43,7 +43,7 @@ pub trait StackReader: Send + Sync + 'static {
     /// When there is no such stack or its state can not be read.
     async fn stack_outputs(&self, stack: &str) -> Result<PropertyMap>;
 
-    /// Returns the outputs of a stack's resources, by URN.
+    /// Returns what there is of a stack's resources, by URN: `{"type": …, "outputs": {…}}` for each, secrets wrapped.
     ///
     /// # Errors
     /// When there is no such stack or its state can not be read.

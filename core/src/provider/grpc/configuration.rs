@@ -202,8 +202,8 @@ fn variables(resource_type: &str, inputs: &PropertyMap) -> ProviderResult<BTreeM
 }
 
 /// Returns a plain value as JSON; whole numbers have no decimal point.
-fn json(value: &prost_types::Value) -> serde_json::Value {
-    use prost_types::value::Kind;
+fn json(value: &stackwright_proto::values::Value) -> serde_json::Value {
+    use stackwright_proto::values::value::Kind;
     match &value.kind {
         None | Some(Kind::NullValue(_)) => serde_json::Value::Null,
         Some(Kind::BoolValue(value)) => (*value).into(),

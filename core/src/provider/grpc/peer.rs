@@ -64,7 +64,10 @@ impl Peer {
         } else {
             ProviderStatus::from_code(i32::from(failure.code()))
         };
-        ProviderError::new(kind, text)
+        ProviderError {
+            unreadable: !break_down.connection,
+            ..ProviderError::new(kind, text)
+        }
     }
 
     /// Asks the provider to give up, within a limit; not every provider knows how to.

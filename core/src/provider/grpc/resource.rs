@@ -184,10 +184,12 @@ impl GrpcProvider {
             }
             Err(failure) => {
                 let mut error = self.peer.fault("Update", failure, &self.runtime).await;
-                if let Some(failure) = &mut error.init_failure
-                    && !capabilities.accept_secrets
-                {
-                    annotate(&mut failure.outputs, &request.news);
+                if let Some(failure) = &mut error.init_failure {
+                    if error.unreadable {
+                        failure.outputs = request.old_outputs;
+                    } else if !capabilities.accept_secrets {
+                        annotate(&mut failure.outputs, &request.news);
+                    }
                 }
                 Err(error)
             }
@@ -252,6 +254,10 @@ impl GrpcProvider {
             Ok(answer) => answer.into_inner(),
             Err(failure) => {
                 let mut error = self.peer.fault("Read", failure, &self.runtime).await;
+                if error.unreadable {
+                    // What is recorded is better than nothing.
+                    error.init_failure = None;
+                }
                 if let Some(failure) = &mut error.init_failure {
                     complete(failure.inputs.as_mut(), &mut failure.outputs);
                 }

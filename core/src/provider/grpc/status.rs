@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, fmt::Write as _};
 
-use prost::Message;
+use prost::{DecodeError, Message};
 use stackwright_proto::{
     google,
     pulumirpc::{ConfigureErrorMissingKeys, ErrorResourceInitFailed},
@@ -52,12 +52,13 @@ pub(super) fn break_down(status: &Status) -> Option<BreakDown> {
     })
 }
 
-fn detail<T: Message + Default>(status: &Status, name: &str) -> Option<T> {
+/// Returns a detail of a status, or what is wrong with it.
+fn detail<T: Message + Default>(status: &Status, name: &str) -> Option<Result<T, DecodeError>> {
     let details = google::rpc::Status::decode(status.details()).ok()?.details;
     let any = details
         .into_iter()
         .find(|any| any.type_url.rsplit('/').next() == Some(name))?;
-    T::decode(any.value.as_slice()).ok()
+    Some(T::decode(any.value.as_slice()))
 }
 
 /// Turns a provider's own status into an error; the message stays as it is.
@@ -67,17 +68,23 @@ pub(super) fn provider_error(status: &Status) -> ProviderError {
     if status.details().is_empty() {
         return error;
     }
-    if let Some(failed) = detail::<ErrorResourceInitFailed>(status, "pulumirpc.ErrorResourceInitFailed") {
-        match init_failure(failed) {
-            Ok(failure) => error.init_failure = Some(Box::new(failure)),
-            Err(fault) => {
-                error.message = format!("{}: {}", error.message, fault.message());
-                error.status = ProviderStatus::DataLoss;
-            }
+    let failed = detail::<ErrorResourceInitFailed>(status, "pulumirpc.ErrorResourceInitFailed");
+    let fault = match failed {
+        None => None,
+        Some(Ok(failed)) => {
+            let (failure, fault) = init_failure(failed);
+            error.init_failure = Some(Box::new(failure));
+            fault
         }
+        Some(Err(fault)) => Some(fault.to_string()),
+    };
+    if let Some(fault) = fault {
+        error.message = format!("{}: {fault}", error.message);
+        error.status = ProviderStatus::DataLoss;
+        error.unreadable = true;
     }
-    if let Some(missing) = detail::<ConfigureErrorMissingKeys>(status, "pulumirpc.ConfigureErrorMissingKeys")
-    {
+    let missing = detail::<ConfigureErrorMissingKeys>(status, "pulumirpc.ConfigureErrorMissingKeys");
+    if let Some(Ok(missing)) = missing {
         error.missing_keys = missing
             .missing_keys
             .into_iter()
@@ -96,21 +103,33 @@ pub(super) fn provider_error(status: &Status) -> ProviderError {
     error
 }
 
-fn init_failure(failed: ErrorResourceInitFailed) -> crate::Result<InitFailure> {
+/// Reads what exists. Of what cannot be read nothing is left but the id, and the reason why.
+fn init_failure(failed: ErrorResourceInitFailed) -> (InitFailure, Option<String>) {
     let options = |label| DecodeOptions {
         reject_unknowns: true,
         ..DecodeOptions::all(label)
     };
-    Ok(InitFailure {
+    let mut failure = InitFailure {
         id: failed.id,
-        inputs: failed
-            .inputs
-            .map(|inputs| from_struct(inputs, &options("inputs")))
-            .transpose()?,
-        outputs: from_struct(failed.properties.unwrap_or_default(), &options("outputs"))?,
         reasons: failed.reasons,
         refresh_before_update: failed.refresh_before_update,
-    })
+        ..InitFailure::default()
+    };
+    let inputs = failed
+        .inputs
+        .map(|inputs| from_struct(inputs, &options("inputs")));
+    let outputs = from_struct(failed.properties.unwrap_or_default(), &options("outputs"));
+    match (inputs.transpose(), outputs) {
+        (Ok(inputs), Ok(outputs)) => {
+            (failure.inputs, failure.outputs) = (inputs, outputs);
+            (failure, None)
+        }
+        (Err(error), _) | (_, Err(error)) => {
+            let fault = error.message().to_owned();
+            failure.reasons.push(fault.clone());
+            (failure, Some(fault))
+        }
+    }
 }
 
 /// Tells whether the provider does not know the call. Two providers have words of their own for that.

@@ -1,6 +1,6 @@
 //! Values on their way to a provider and back.
 
-use prost_types::Struct;
+use stackwright_proto::values::Struct;
 
 use super::GrpcProvider;
 use crate::{

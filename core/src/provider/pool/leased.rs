@@ -83,10 +83,7 @@ impl LeasedProvider {
             Some(instance) => instance,
             None => {
                 let launched = self.launcher.launch().await;
-                Arc::new(
-                    launched
-                        .map_err(|error| ProviderError::new(ProviderStatus::Unavailable, error.message()))?,
-                )
+                Arc::new(launched.map_err(|error| ProviderError::unreached(&error))?)
             }
         };
         if let Some(previous) = self.exchange(Some(Arc::clone(&instance))) {

@@ -46,9 +46,9 @@ fn add_features(record: &ResourceState, features: &mut BTreeSet<&'static str>) {
     let used = [
         ("refreshBeforeUpdate", record.refresh_before_update),
         ("views", record.view_of.is_some()),
-        ("hooks", !record.resource_hooks.is_empty()),
+        ("hooks", !record.options.resource_hooks.is_empty()),
         ("taint", record.taint),
-        ("replaceWith", !record.replace_with.is_empty()),
+        ("replaceWith", !record.options.replace_with.is_empty()),
         ("snippets-prototype", !record.snippet_id.is_empty()),
         ("extensionParameterization", !record.extension_ref.is_empty()),
     ];

@@ -5,6 +5,7 @@
 //! (times come back in UTC, and objects that the engine does not interpret have their keys sorted).
 
 mod feature;
+mod free_form;
 mod interner;
 mod read;
 mod record;
@@ -13,6 +14,7 @@ mod write;
 use sha2::{Digest as _, Sha256};
 
 pub use feature::features;
+pub(in crate::state) use free_form::maybe as maybe_free_form;
 pub use read::{Checkpoint, SecretsAccess, read_checkpoint, read_deployment};
 pub(in crate::state) use read::{check_record, decrypt, parse};
 use record::RecordsJson;

@@ -1,11 +1,20 @@
 //! Reading snapshots: the version is looked at first, then the records stream in, then secrets are opened in one batch.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
 use serde_json::{Value, value::RawValue};
 
-use super::{RecordsJson, StateJson, feature, magic, record::Time, write::SecretsJson};
+use super::{
+    RecordsJson, StateJson, feature,
+    free_form::{self, FreeForm},
+    magic,
+    record::Time,
+    write::SecretsJson,
+};
 use crate::{
     error::{Error, ErrorKind, Result},
     property::json::SealedSecrets,
@@ -40,7 +49,7 @@ pub struct Checkpoint {
 ///
 /// # Errors
 /// [`ErrorKind::State`] when the text is malformed, of an unknown version or breaks the rules;
-/// [`ErrorKind::Secrets`] when a secret cannot be decrypted.
+/// [`ErrorKind::Decrypt`] when a secret cannot be decrypted.
 pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: bool) -> Result<Checkpoint> {
     if let Some(whole) = WholeCheckpoint::read(bytes) {
         let content = whole.checkpoint;
@@ -173,18 +182,55 @@ impl WholeCheckpoint {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default)]
 struct DeploymentJson {
-    #[serde(default)]
     manifest: ManifestJson,
     secrets_providers: Option<SecretsJson>,
-    #[serde(default)]
     resources: RecordsJson,
     pending_operations: Option<Vec<PendingJson>>,
     metadata: Option<serde_json::Map<String, Value>>,
-    #[serde(flatten)]
     extra: BTreeMap<String, Value>,
 }
+
+/// By hand: what serde derives for a struct with a map of all other members reads those with a recursion that no limit
+/// ends.
+impl<'de> Deserialize<'de> for DeploymentJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = DeploymentJson;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a deployment")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut access: A,
+            ) -> std::result::Result<DeploymentJson, A::Error> {
+                let mut read = DeploymentJson::default();
+                while let Some(name) = access.next_key::<String>()? {
+                    match name.as_str() {
+                        "manifest" => read.manifest = access.next_value()?,
+                        "secrets_providers" => read.secrets_providers = access.next_value()?,
+                        "resources" => read.resources = access.next_value()?,
+                        "pending_operations" => read.pending_operations = access.next_value()?,
+                        "metadata" => read.metadata = access.next_value::<Metadata>()?.0,
+                        _ => drop(read.extra.insert(name, access.next_value::<FreeForm>()?.0)),
+                    }
+                }
+                Ok(read)
+            }
+        }
+
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Metadata(#[serde(deserialize_with = "free_form::map")] Option<serde_json::Map<String, Value>>);
 
 #[derive(Default, Deserialize)]
 struct ManifestJson {
@@ -193,6 +239,7 @@ struct ManifestJson {
     magic: String,
     #[serde(default)]
     version: String,
+    #[serde(default, deserialize_with = "free_form::list")]
     plugins: Option<Vec<Value>>,
 }
 
@@ -306,6 +353,7 @@ pub(in crate::state) async fn decrypt(
         let in_inputs = sealed.collect(&record.inputs);
         let in_outputs = sealed.collect(&record.outputs);
         let in_trigger = record
+            .options
             .replacement_trigger
             .as_ref()
             .is_some_and(|trigger| sealed.collect_value(trigger));
@@ -320,7 +368,7 @@ pub(in crate::state) async fn decrypt(
         let urn = records[*first].urn.clone();
         let message =
             format!("resource {urn} has an encrypted value, but the state names no secrets manager");
-        return Err(Error::new(ErrorKind::Secrets, message).with_urn(urn));
+        return Err(Error::new(ErrorKind::Decrypt, message).with_urn(urn));
     };
     let plaintexts = manager.decrypt(sealed.ciphertexts()).await?;
     let opened = sealed.open(&plaintexts, &manager.identity())?;
@@ -329,6 +377,7 @@ pub(in crate::state) async fn decrypt(
         opened.fill(&mut record.inputs);
         opened.fill(&mut record.outputs);
         record
+            .options
             .replacement_trigger
             .iter_mut()
             .for_each(|trigger| opened.fill_value(trigger));

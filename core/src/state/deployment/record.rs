@@ -12,7 +12,7 @@ use smol_str::SmolStr;
 use super::interner::Interner;
 use crate::{
     property::json::{MapJson, SecretForm, StateMap, StateValue, ValueJson},
-    resource::{CustomTimeouts, HookBindings, PropertyDependencies, ResourceState},
+    resource::{CustomTimeouts, HookBindings, PropertyDependencies, ResourceOptions, ResourceState},
     runtime::Timestamp,
     token::{ResourceId, TypeToken},
     urn::Urn,
@@ -130,25 +130,29 @@ impl Serialize for RecordJson<'_> {
             fields.put("propertyDependencies", &state.property_dependencies)?;
         }
         fields.flag("pendingReplacement", state.pending_replacement)?;
-        fields.list("additionalSecretOutputs", &state.additional_secret_outputs)?;
+        fields.list(
+            "additionalSecretOutputs",
+            &state.options.additional_secret_outputs,
+        )?;
         fields.list("aliases", &state.aliases)?;
-        if !state.custom_timeouts.is_empty() {
-            fields.put("customTimeouts", &state.custom_timeouts)?;
+        if !state.options.custom_timeouts.is_empty() {
+            fields.put("customTimeouts", &state.options.custom_timeouts)?;
         }
-        fields.text("importID", state.import_id.as_str())?;
+        fields.text("importID", state.options.import_id.as_str())?;
         fields.flag("retainOnDelete", state.retain_on_delete)?;
-        fields.option("deletedWith", state.deleted_with.as_ref())?;
-        fields.list("replaceWith", &state.replace_with)?;
+        fields.option("deletedWith", state.options.deleted_with.as_ref())?;
+        fields.list("replaceWith", &state.options.replace_with)?;
         fields.time("created", state.created)?;
         fields.time("modified", state.modified)?;
         fields.option("sourcePosition", state.source_position.as_ref())?;
         let frames = state.stack_trace.iter().cloned();
         let frames: Vec<_> = frames.map(|source_position| Frame { source_position }).collect();
         fields.list("stackTrace", &frames)?;
-        fields.list("ignoreChanges", &state.ignore_changes)?;
-        fields.list("hideDiff", &state.hide_diffs)?;
-        fields.list("replaceOnChanges", &state.replace_on_changes)?;
+        fields.list("ignoreChanges", &state.options.ignore_changes)?;
+        fields.list("hideDiff", &state.options.hide_diffs)?;
+        fields.list("replaceOnChanges", &state.options.replace_on_changes)?;
         if let Some(trigger) = state
+            .options
             .replacement_trigger
             .as_ref()
             .filter(|trigger| !trigger.is_null())
@@ -157,7 +161,7 @@ impl Serialize for RecordJson<'_> {
         }
         fields.flag("refreshBeforeUpdate", state.refresh_before_update)?;
         fields.option("viewOf", state.view_of.as_ref())?;
-        fields.map("resourceHooks", &state.resource_hooks)?;
+        fields.map("resourceHooks", &state.options.resource_hooks)?;
         fields.text("extensionRef", &state.extension_ref)?;
         fields.text("snippetID", &state.snippet_id)?;
         fields.0.end()
@@ -380,13 +384,21 @@ impl RecordFields<'_> {
             provider: interner.text(&self.provider),
             property_dependencies: PropertyDependencies::from_shared(property_dependencies),
             pending_replacement: self.pending_replacement,
-            additional_secret_outputs: self.additional_secret_outputs,
             aliases: self.aliases,
-            custom_timeouts: self.custom_timeouts,
-            import_id: self.import_id,
             retain_on_delete: self.retain_on_delete,
-            deleted_with: self.deleted_with,
-            replace_with: self.replace_with,
+            options: ResourceOptions {
+                ignore_changes: self.ignore_changes,
+                replace_on_changes: self.replace_on_changes,
+                additional_secret_outputs: self.additional_secret_outputs,
+                import_id: self.import_id,
+                custom_timeouts: self.custom_timeouts,
+                deleted_with: self.deleted_with,
+                replace_with: self.replace_with,
+                hide_diffs: self.hide_diffs,
+                replacement_trigger: self.replacement_trigger.map(|trigger| trigger.0),
+                resource_hooks: self.resource_hooks,
+            }
+            .into(),
             created: self.created.map(|time| time.0),
             modified: self.modified.map(|time| time.0),
             source_position: self.source_position,
@@ -395,13 +407,8 @@ impl RecordFields<'_> {
                 .into_iter()
                 .map(|frame| frame.source_position)
                 .collect(),
-            ignore_changes: self.ignore_changes,
-            hide_diffs: self.hide_diffs,
-            replace_on_changes: self.replace_on_changes,
-            replacement_trigger: self.replacement_trigger.map(|trigger| trigger.0),
             refresh_before_update: self.refresh_before_update,
             view_of: self.view_of,
-            resource_hooks: self.resource_hooks,
             extension_ref: self.extension_ref,
             snippet_id: self.snippet_id,
         })

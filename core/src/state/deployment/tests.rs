@@ -70,7 +70,7 @@ async fn a_feature_raises_the_version_and_its_last_user_takes_it_down_again() {
     assert_eq!(String::from_utf8(written).unwrap(), expected);
     let record = std::sync::Arc::make_mut(&mut snapshot.resources[0]);
     record.taint = false;
-    record.resource_hooks.clear();
+    record.options.resource_hooks.clear();
     let written = write_deployment(&snapshot, SecretsShown::Encrypted, Layout::Compact)
         .await
         .unwrap();
@@ -112,7 +112,7 @@ async fn a_secret_without_a_manager_is_an_error_that_names_the_resource() {
     let error = deployment(&text).await.unwrap_err();
     assert_eq!(
         (error.kind(), error.urn().map(crate::urn::Urn::as_str)),
-        (ErrorKind::Secrets, Some(URN))
+        (ErrorKind::Decrypt, Some(URN))
     );
 }
 
@@ -127,4 +127,75 @@ async fn parts_of_the_format_that_are_not_interpreted_are_kept() {
         .await
         .unwrap();
     assert_eq!(String::from_utf8(written).unwrap(), text);
+}
+
+#[tokio::test]
+async fn parts_that_are_kept_as_they_are_may_nest_and_deeper_ones_are_an_error_and_no_crash() {
+    let document = |member: &str, levels: usize| {
+        let deep = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        let metadata = if member == "metadata" {
+            format!(r#"{{"x":{deep}}}"#)
+        } else {
+            "{}".to_owned()
+        };
+        let manifest = if member == "plugins" {
+            format!(r#","plugins":{deep}"#)
+        } else {
+            String::new()
+        };
+        let state = if member == "secrets" {
+            format!(r#""state":{deep}"#)
+        } else {
+            r#""state":{}"#.to_owned()
+        };
+        let other = match member {
+            "snippets" => format!(r#""snippets":[{deep}],"#),
+            "extensions" => format!(r#""extensions":{{"a":{deep}}},"#),
+            "unknown" => format!(r#""zzz":{deep},"#),
+            _ => String::new(),
+        };
+        format!(
+            r#"{{"version":3,"deployment":{{{other}"manifest":{{"magic":"","version":""{manifest}}},
+                "secrets_providers":{{"type":"b64",{state}}},"metadata":{metadata},"resources":[]}}}}"#
+        )
+    };
+    for member in [
+        "metadata",
+        "plugins",
+        "secrets",
+        "snippets",
+        "extensions",
+        "unknown",
+    ] {
+        deployment(&document(member, 100)).await.unwrap();
+        let error = deployment(&document(member, 200_000)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::State);
+        assert!(
+            error.message().contains("JSON nests deeper than 128 levels"),
+            "{member}: {error}"
+        );
+        // As a checkpoint, too.
+        let checkpoint = document(member, 200_000)
+            .replace(r#""deployment":{"#, r#""checkpoint":{"stack":"dev","latest":{"#)
+            + "}";
+        let text = checkpoint_error(&checkpoint).await;
+        assert!(
+            text.contains("JSON nests deeper than 128 levels"),
+            "{member}: {text}"
+        );
+    }
+    let kept = deployment(&document("unknown", 2)).await.unwrap();
+    assert_eq!(kept.extra["zzz"], serde_json::json!([[]]));
+}
+
+#[tokio::test]
+async fn members_of_a_record_that_nobody_knows_may_nest_without_end() {
+    let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+    for member in ["zzz", "resourceHooks", "customTimeouts", "aliases"] {
+        let record = with_record(&format!(
+            r#""custom":false,"type":"shop:index:Box","{member}":{deep}"#
+        ));
+        let read = deployment(&record).await;
+        assert_eq!(read.is_ok(), member == "zzz", "{member}");
+    }
 }

@@ -101,6 +101,7 @@ pub(in crate::state) async fn encrypt<'a>(
         collector.collect(&record.inputs);
         collector.collect(&record.outputs);
         record
+            .options
             .replacement_trigger
             .iter()
             .for_each(|trigger| collector.collect_value(trigger));
@@ -117,6 +118,7 @@ fn refuse_secrets<'a>(mut records: impl Iterator<Item = &'a ResourceState>) -> R
         record.inputs.contains_secrets()
             || record.outputs.contains_secrets()
             || record
+                .options
                 .replacement_trigger
                 .as_ref()
                 .is_some_and(crate::property::PropertyValue::contains_secrets)
@@ -250,7 +252,11 @@ impl Serialize for ManifestJson<'_> {
 pub(in crate::state) struct SecretsJson<K = String> {
     #[serde(rename = "type")]
     pub(in crate::state) kind: K,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::maybe_free_form",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(in crate::state) state: Option<Value>,
 }
 

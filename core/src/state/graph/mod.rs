@@ -300,8 +300,8 @@ fn for_each_reference<'a>(record: &'a ResourceState, add: &mut impl FnMut(&'a Ur
     let dependencies = record.dependencies.iter();
     let dependencies = dependencies.chain(record.property_dependencies.lists().flatten());
     let dependencies = dependencies
-        .chain(&record.deleted_with)
-        .chain(&record.replace_with);
+        .chain(&record.options.deleted_with)
+        .chain(&record.options.replace_with);
     dependencies.for_each(|urn| add(urn, EdgeKind::Dependency));
 }
 

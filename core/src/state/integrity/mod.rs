@@ -137,10 +137,10 @@ impl<'a> Seen<'a> {
                 return Err(Broken::PropertyDependency(dependency, property));
             }
         }
-        if let Some(other) = record.deleted_with.as_ref().filter(missing) {
+        if let Some(other) = record.options.deleted_with.as_ref().filter(missing) {
             return Err(Broken::DeletedWith(other));
         }
-        if let Some(other) = record.replace_with.iter().find(missing) {
+        if let Some(other) = record.options.replace_with.iter().find(missing) {
             return Err(Broken::ReplaceWith(other));
         }
         Ok(())

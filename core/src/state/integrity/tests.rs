@@ -38,14 +38,10 @@ fn each_broken_rule_has_its_message() {
         property_dependencies: [("k".into(), vec![urn("a")])].into(),
         ..thing("x")
     };
-    let with = ResourceState {
-        deleted_with: Some(urn("a")),
-        ..thing("x")
-    };
-    let replaced = ResourceState {
-        replace_with: vec![urn("a")],
-        ..thing("x")
-    };
+    let mut with = thing("x");
+    with.options.deleted_with = Some(urn("a"));
+    let mut replaced = thing("x");
+    replaced.options.replace_with = vec![urn("a")];
     let cases = [
         (vec![thing("a"), parent("a")], "valid"),
         (vec![parent("a")], "child resource x refers to missing parent a"),

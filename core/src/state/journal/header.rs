@@ -36,7 +36,11 @@ pub struct JournalSecrets {
     #[serde(rename = "type")]
     pub kind: String,
     /// What it needs to be opened again; never key material.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::state::deployment::maybe_free_form",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub state: Option<Value>,
 }
 

@@ -52,7 +52,7 @@ impl Recovered {
 ///
 /// # Errors
 /// [`crate::ErrorKind::State`] when the journal is damaged in its middle or does not fit the checkpoint;
-/// [`crate::ErrorKind::Secrets`] when a secret cannot be decrypted.
+/// [`crate::ErrorKind::Decrypt`] when a secret cannot be decrypted.
 pub async fn recover(
     checkpoint: Option<&[u8]>,
     journal: &[u8],

@@ -1,18 +1,23 @@
 //! The ledger: the base snapshot with every journal entry so far applied to it, from which the current one is composed.
 
+mod check;
+mod compose;
+mod places;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use rustc_hash::FxHashMap;
 
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::Result,
     executor::StepOp,
     resource::{PendingOperation, PendingOperationKind, ResourceState},
     state::{
-        JournalEntry, JournalRecord, OperationId, Snapshot, StateId, StateMark, StateRef, ciphertext, graph,
-        integrity, normalise::normalise, rebuild,
+        JournalEntry, JournalRecord, OperationId, Snapshot, StateId, StateMark, StateRef, ciphertext, rebuild,
     },
 };
+
+use places::Place;
 
 /// What the entries so far have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,13 +47,6 @@ pub struct Ledger {
     keeps_pending: bool,
     changes: Changes,
     next_state: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    Old(usize),
-    New(usize),
-    Gone,
 }
 
 impl Ledger {
@@ -226,154 +224,6 @@ impl Ledger {
         }
     }
 
-    /// Composes the current snapshot.
-    ///
-    /// New records stand in the order of their completion, before what is left of the base. When that order puts a
-    /// record before something that it depends on (journals in files lack elided entries, so that a record may still
-    /// stand in the base although it was done first), the records are sorted, stably.
-    ///
-    /// # Errors
-    /// [`ErrorKind::State`] when two resources claim one former URN, or dependencies form a cycle.
-    pub fn compose(&self) -> Result<Snapshot> {
-        self.compose_ordered().map(|(snapshot, _)| snapshot)
-    }
-
-    /// Composes the current snapshot and checks that it is valid (see [`integrity::verify`]).
-    ///
-    /// # Errors
-    /// As [`Self::compose`], and [`ErrorKind::State`] when it is not valid.
-    pub fn compose_valid(&self) -> Result<Snapshot> {
-        let (snapshot, was_sorted) = self.compose_ordered()?;
-        if was_sorted {
-            integrity::verify(&snapshot)?;
-        } else {
-            // Its records were looked at to find out whether they had to be sorted.
-            integrity::verify_snippets(&snapshot)?;
-        }
-        Ok(snapshot)
-    }
-
-    /// Composes the current snapshot; tells whether its records had to be sorted, after which nobody has checked them.
-    fn compose_ordered(&self) -> Result<(Snapshot, bool)> {
-        let mut snapshot = Snapshot {
-            resources: self.resources(),
-            pending_operations: self.pending_operations(),
-            ..self.base_without_records()
-        };
-        normalise(&mut snapshot)?;
-        let sort = integrity::verify_resources(&snapshot.resources).is_err();
-        if sort {
-            let order = graph::stable_order(&snapshot.resources)?;
-            snapshot.resources = order
-                .into_iter()
-                .map(|index| Arc::clone(&snapshot.resources[index]))
-                .collect();
-        }
-        Ok((snapshot, sort))
-    }
-
-    fn base_without_records(&self) -> Snapshot {
-        Snapshot {
-            manifest: self.base.manifest.clone(),
-            secrets: self.base.secrets.clone(),
-            resources: Vec::new(),
-            pending_operations: Vec::new(),
-            metadata: self.base.metadata.clone(),
-            extra: self.base.extra.clone(),
-        }
-    }
-
-    fn resources(&self) -> Vec<Arc<ResourceState>> {
-        if !self.has_dangling {
-            return self.records().map(|record| Arc::clone(&record.state)).collect();
-        }
-        // In the middle of a refresh: what it has removed so far may leave references that its end will cut.
-        let mut records: Vec<_> = self.records().cloned().collect();
-        let repaired = rebuild(&records, &self.base.resources).repaired;
-        let mut repaired = repaired.into_iter().peekable();
-        for record in &mut records {
-            if let Some(new) = repaired.next_if(|new| new.id == record.id) {
-                *record = new;
-            }
-        }
-        records.into_iter().map(|record| record.state).collect()
-    }
-
-    fn pending_operations(&self) -> Vec<PendingOperation> {
-        let keeps_pending = self.keeps_pending;
-        // Only the user can tell what became of an interrupted creation, so these stay until somebody does.
-        let base = self
-            .base
-            .pending_operations
-            .iter()
-            .filter(|pending| keeps_pending || pending.kind == PendingOperationKind::Creating);
-        self.begun.values().chain(base).cloned().collect()
-    }
-
-    fn check(&self, entry: &JournalEntry) -> Result<()> {
-        let unknown = |id: &StateId| {
-            let message = format!(
-                "journal entry {} speaks of record {}, which there is not",
-                entry.sequence, id.0
-            );
-            Err(Error::new(ErrorKind::State, message))
-        };
-        let twice = |new: &StateRef| {
-            let message = format!(
-                "journal entry {} adds record {} a second time",
-                entry.sequence, new.id.0
-            );
-            Err(Error::new(ErrorKind::State, message).with_urn(new.state.urn.clone()))
-        };
-        let is_unknown = |id: &&StateId| self.get(**id).is_none();
-        match &entry.record {
-            // A journal without the entry must still know the record that later entries speak of.
-            JournalRecord::Success {
-                removed,
-                marked,
-                new,
-                elided: true,
-                ..
-            } if !marked.is_empty() || removed.iter().ne(new.iter().map(|new| &new.id)) => {
-                Err(Error::internal(format!(
-                    "journal entry {} is elided, but changes identities",
-                    entry.sequence
-                )))
-            }
-            JournalRecord::Success {
-                removed,
-                marked,
-                new,
-                in_place,
-                ..
-            } => {
-                let marked = marked.iter().map(|(id, _)| id);
-                if let Some(id) = removed.iter().chain(marked).find(is_unknown) {
-                    return unknown(id);
-                }
-                match new {
-                    Some(new) if *in_place && removed.is_empty() && self.get(new.id).is_none() => {
-                        unknown(&new.id)
-                    }
-                    Some(new) if !*in_place && !removed.contains(&new.id) && self.get(new.id).is_some() => {
-                        twice(new)
-                    }
-                    _ => Ok(()),
-                }
-            }
-            JournalRecord::Outputs { new, .. } if self.get(new.id).is_none() => unknown(&new.id),
-            JournalRecord::BaseRebuilt { order, repaired, .. } => {
-                let repaired = repaired.iter().map(|record| &record.id);
-                order
-                    .iter()
-                    .chain(repaired)
-                    .find(is_unknown)
-                    .map_or(Ok(()), unknown)
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn succeed(
         &mut self,
         removed: &[StateId],
@@ -418,88 +268,6 @@ impl Ledger {
             (true, false) => Changes::Some,
         };
         self.changes = self.changes.max(change);
-    }
-
-    fn place(&self, id: StateId) -> Option<Place> {
-        match self.places.get(&id) {
-            Some(Place::Gone) => None,
-            Some(place) => Some(*place),
-            None => usize::try_from(id.0)
-                .ok()
-                .filter(|index| *index < self.old.len())
-                .map(Place::Old),
-        }
-    }
-
-    fn slot(&self, id: StateId) -> Option<&Option<StateRef>> {
-        match self.place(id)? {
-            Place::Old(index) => self.old.get(index),
-            Place::New(index) => self.new.get(index),
-            Place::Gone => None,
-        }
-    }
-
-    fn slot_mut(&mut self, id: StateId) -> Option<&mut Option<StateRef>> {
-        match self.place(id)? {
-            Place::Old(index) => self.old.get_mut(index),
-            Place::New(index) => self.new.get_mut(index),
-            Place::Gone => None,
-        }
-    }
-
-    fn remove(&mut self, id: StateId) {
-        if let Some(slot) = self.slot_mut(id) {
-            *slot = None;
-            self.places.insert(id, Place::Gone);
-        }
-    }
-
-    fn put(&mut self, place: Place, record: StateRef) {
-        self.next_state = self.next_state.max(record.id.0.saturating_add(1));
-        self.places.insert(record.id, place);
-        match place {
-            Place::Old(index) => self.old[index] = Some(record),
-            Place::New(index) if index == self.new.len() => self.new.push(Some(record)),
-            Place::New(index) => self.new[index] = Some(record),
-            Place::Gone => {}
-        }
-    }
-
-    fn replace(&mut self, record: StateRef) {
-        if let Some(slot) = self.slot_mut(record.id) {
-            if let Some(old) = slot {
-                ciphertext::adopt(&old.state, &record.state);
-            }
-            *slot = Some(record);
-        }
-    }
-
-    fn mark(&mut self, id: StateId, mark: StateMark) {
-        if let Some(Some(record)) = self.slot_mut(id) {
-            let state = Arc::make_mut(&mut record.state);
-            match mark {
-                StateMark::Delete => state.delete = true,
-                StateMark::PendingReplacement => state.pending_replacement = true,
-            }
-        }
-    }
-
-    fn rebase(&mut self, records: Vec<Option<StateRef>>) {
-        for id in self.new.iter().chain(&self.old).flatten().map(|record| record.id) {
-            self.places.insert(id, Place::Gone);
-        }
-        for (index, record) in records.iter().enumerate() {
-            if let Some(record) = record {
-                self.places.insert(record.id, Place::Old(index));
-                self.next_state = self.next_state.max(record.id.0.saturating_add(1));
-            }
-        }
-        // Identities below the new length that no record has any more must not be taken for places in the new list.
-        for id in 0..records.len() as u64 {
-            self.places.entry(StateId(id)).or_insert(Place::Gone);
-        }
-        self.old = records;
-        self.new = Vec::new();
     }
 }
 

@@ -7,8 +7,9 @@ use rand::{SeedableRng as _, rngs::StdRng};
 
 use super::*;
 use crate::{
+    error::ErrorKind,
     property::{PropertyMap, PropertyValue},
-    state::{DependencyGraph, may_elide},
+    state::{DependencyGraph, integrity, may_elide, normalise},
     urn::Urn,
 };
 
@@ -112,8 +113,8 @@ impl Play {
                         .list_mut("size".into())
                         .push(candidate);
                 }
-                3 => state.deleted_with = Some(candidate),
-                4 => state.replace_with.push(candidate),
+                3 => state.options.deleted_with = Some(candidate),
+                4 => state.options.replace_with.push(candidate),
                 _ => {}
             }
         }
@@ -308,7 +309,7 @@ impl Play {
                     let mut ready = true;
                     kept.for_each_dependency(|urn| ready &= self.registered.contains(urn));
                     if ready {
-                        kept.ignore_changes = vec!["size".to_owned()];
+                        kept.options.ignore_changes = vec!["size".to_owned()];
                         same = kept;
                     }
                 }
@@ -492,7 +493,7 @@ fn a_same_step_that_changes_nothing_leaves_the_ledger_clean() {
         .unwrap();
     assert_eq!(ledger.changes(), Changes::None);
     let mut hinted = record("a", true);
-    hinted.ignore_changes = vec!["size".to_owned()];
+    hinted.options.ignore_changes = vec!["size".to_owned()];
     ledger.apply(&entry(1, 2, same(0, hinted.clone(), true))).unwrap();
     assert_eq!(ledger.changes(), Changes::OnlyElided);
     hinted.protect = true;

@@ -133,13 +133,13 @@ impl Renames {
         }
         let single = [
             &mut renamed.parent,
-            &mut renamed.deleted_with,
+            &mut renamed.options.deleted_with,
             &mut renamed.view_of,
         ];
         for urn in single.into_iter().flatten() {
             self.fix(urn);
         }
-        let lists = [&mut renamed.dependencies, &mut renamed.replace_with];
+        let lists = [&mut renamed.dependencies, &mut renamed.options.replace_with];
         for urn in lists.into_iter().flatten() {
             self.fix(urn);
         }

@@ -1,6 +1,7 @@
 //! Tests of alias normalisation.
 
 use super::*;
+use crate::resource::ResourceOptions;
 
 fn component(urn: &Urn) -> ResourceState {
     ResourceState::new(urn.clone(), urn.resource_type().into(), false)
@@ -30,7 +31,11 @@ fn references_to_a_former_name_follow_and_children_of_a_former_type_are_renamed(
             ..component(&child)
         },
         ResourceState {
-            deleted_with: Some(child),
+            options: ResourceOptions {
+                deleted_with: Some(child),
+                ..ResourceOptions::default()
+            }
+            .into(),
             view_of: Some(old),
             ..component(&Urn::new("d", "p", "", "a:i:T", "t"))
         },
@@ -40,7 +45,7 @@ fn references_to_a_former_name_follow_and_children_of_a_former_type_are_renamed(
     assert_eq!(state.resources[1].urn, implied);
     assert_eq!(state.resources[1].parent.as_ref(), Some(&new));
     assert_eq!(state.resources[1].dependencies, std::slice::from_ref(&new));
-    assert_eq!(state.resources[2].deleted_with.as_ref(), Some(&implied));
+    assert_eq!(state.resources[2].options.deleted_with.as_ref(), Some(&implied));
     assert_eq!(state.resources[2].view_of.as_ref(), Some(&new));
 }
 

@@ -8,7 +8,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::disk::{Disk, create_folder_of, failure, is_absent, sync_folder};
+use super::{
+    disk::Disk,
+    system::{create_folder_of, failure, is_absent, sync_folder},
+};
 use crate::error::Result;
 
 /// As many handles stay open at most.

@@ -6,7 +6,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::disk::{Disk, LOCK_FOLDER, create_folder_of, failure};
+use super::{
+    disk::{Disk, LOCK_FOLDER},
+    system::{create_folder_of, failure},
+};
 use crate::{
     error::Result,
     store::{LockGuard, locked},

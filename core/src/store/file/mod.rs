@@ -2,7 +2,10 @@
 
 mod append;
 mod disk;
+mod listing;
 mod lock;
+mod system;
+mod temporary;
 
 use std::{
     path::{Path, PathBuf},

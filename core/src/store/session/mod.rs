@@ -23,6 +23,7 @@ use crate::{
         integrity,
         journal::{JournalHeader, JournalSink, Recovery, StoreJournal, codec, recover},
     },
+    urn::Urn,
 };
 
 /// What checkpoints and journals name as their writer.
@@ -84,7 +85,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when the stack does not exist, [`ErrorKind::State`] when its state is damaged,
-    /// [`ErrorKind::Secrets`] when a secret cannot be decrypted.
+    /// [`ErrorKind::Decrypt`] when a secret cannot be decrypted.
     pub async fn load(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
         let stored = self.read().await?;
         let mut warnings = Vec::new();
@@ -203,14 +204,20 @@ impl StackStorage {
     /// Replaces the state by a deployment document; what is there need not be readable.
     ///
     /// # Errors
-    /// [`ErrorKind::State`] when the document is none or its state is invalid, [`ErrorKind::Conflict`] while somebody
+    /// [`ErrorKind::State`] when the document is none, its state is invalid or another stack's, [`ErrorKind::Conflict`] while somebody
     /// holds the stack; the state is as it was then.
     pub async fn import(&self, secrets: &dyn SecretsProvider, document: &[u8]) -> Result<()> {
         let mut imported = read_deployment(document, SecretsAccess::Open(secrets), true).await?;
+        self.refuse_foreign(&imported)?;
         let lock = self.lock().await?;
         let result = async {
             let loaded = match self.load(secrets).await {
-                Err(error) if matches!(error.kind(), ErrorKind::State | ErrorKind::Secrets) => {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt
+                    ) =>
+                {
                     self.unread().await?
                 }
                 loaded => loaded?,
@@ -229,6 +236,27 @@ impl StackStorage {
         .await;
         let released = lock.release().await;
         result.and(released)
+    }
+
+    /// Refuses another stack's state: the next update would take all that is in it for left over, and delete it.
+    fn refuse_foreign(&self, imported: &Snapshot) -> Result<()> {
+        let name = self.name();
+        let foreign = |urn: &&Urn| urn.stack() != name.stack() || urn.project() != name.project();
+        match imported.resources.iter().map(|record| &record.urn).find(foreign) {
+            None => Ok(()),
+            Some(urn) => Err(Error::new(
+                ErrorKind::State,
+                format!(
+                    "resource {urn} belongs to stack '{}/{}', not to '{}/{}'",
+                    urn.project(),
+                    urn.stack(),
+                    name.project(),
+                    name.stack()
+                ),
+            )
+            .with_urn(urn.clone())
+            .with_hint("a state can be moved to another stack once all its URNs name that stack")),
+        }
     }
 
     /// Returns an empty state in the place of one that cannot be read, with the journal beside it to be set aside.

@@ -290,7 +290,7 @@ async fn an_export_needs_no_passphrase_and_an_import_restores_it() {
     let wrong = PassphraseProvider::new("wrong horse", runtime());
     let sealed = stack.export(&wrong, false).await.unwrap();
     let error = stack.export(&wrong, true).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Secrets);
+    assert_eq!(error.kind(), ErrorKind::Decrypt);
     let shown = stack.export(&right, true).await.unwrap();
     let parse = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).unwrap();
     assert_eq!(
@@ -300,7 +300,13 @@ async fn an_export_needs_no_passphrase_and_an_import_restores_it() {
     assert!(!String::from_utf8(sealed.clone()).unwrap().contains("plaintext"));
     assert!(!String::from_utf8(shown.clone()).unwrap().contains("ciphertext"));
     for document in [&sealed, &shown] {
-        let fresh = storage(&store, "fixtures/fresh");
+        let elsewhere = memory();
+        let foreign = storage(&store, "fixtures/another");
+        foreign.create().await.unwrap();
+        let error = foreign.import(&right, document).await.unwrap_err();
+        assert!(error.message().contains("belongs to stack"), "{error}");
+        foreign.remove(false).await.unwrap();
+        let fresh = storage(&elsewhere, "fixtures/dev");
         fresh.create().await.unwrap();
         fresh.import(&right, document).await.unwrap();
         let mut again = parse(&fresh.export(&right, true).await.unwrap());

@@ -1,6 +1,12 @@
 //! A stack in a store: its checkpoint, its journal, its lock and its history.
 
-use std::sync::Arc;
+mod commit;
+mod list;
+mod remove;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 
@@ -8,13 +14,15 @@ use super::{
     Condition, HistoryEntry, HostFacts, Object, StackLock, StackName, Store, Version,
     compression::expand,
     history,
-    layout::{CHECKPOINT_ENDINGS, META, STACKS},
+    layout::{CHECKPOINT_ENDINGS, META},
 };
 use crate::{
     error::{Error, ErrorKind, Result},
-    project::yaml::{Node, Resolved},
     runtime::Runtime,
 };
+
+use list::check_layout;
+pub use list::list_stacks;
 
 /// As often is a stack read again that changes while it is read.
 const MOST_ATTEMPTS: usize = 16;
@@ -44,54 +52,6 @@ pub struct StoredStack {
 pub struct CheckpointBase {
     key: String,
     version: Version,
-}
-
-/// Returns the stacks of a store, of one project or of all, in the order of their names.
-///
-/// # Errors
-/// Those of the store, and [`ErrorKind::State`] when the store has a layout that this engine does not know.
-pub async fn list_stacks(store: &Arc<dyn Store>, project: Option<&str>) -> Result<Vec<StackName>> {
-    check_layout(store).await?;
-    let prefix = match project {
-        Some(project) => format!("{STACKS}{project}/"),
-        None => STACKS.to_owned(),
-    };
-    let mut names: Vec<_> = store
-        .list(&prefix)
-        .await?
-        .iter()
-        .filter_map(|object| StackName::of_checkpoint(&object.key))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    Ok(names)
-}
-
-/// Refuses stores whose layout is not the one with projects; tells whether the store is marked as having it.
-async fn check_layout(store: &Arc<dyn Store>) -> Result<bool> {
-    let unknown =
-        |what: String| Error::new(ErrorKind::State, format!("the store {} has {what}", store.url()));
-    let Some(meta) = store.get(META).await? else {
-        let legacy = store.list(STACKS).await?.iter().any(|object| {
-            let name = &object.key[STACKS.len()..];
-            !name.contains('/') && CHECKPOINT_ENDINGS.iter().any(|ending| name.ends_with(ending))
-        });
-        if legacy {
-            return Err(unknown("the old layout, without projects".to_owned())
-                .with_hint("`pulumi state upgrade` brings it up to date"));
-        }
-        return Ok(false);
-    };
-    let version = std::str::from_utf8(&meta.bytes)
-        .ok()
-        .and_then(|text| Node::parse(text).ok())
-        .and_then(|node| node.as_mapping()?.get("version")?.resolved());
-    match version {
-        Some(Resolved::Integer(1)) => Ok(true),
-        Some(Resolved::Integer(0)) => Err(unknown("the old layout, without projects".to_owned())
-            .with_hint("`pulumi state upgrade` brings it up to date")),
-        _ => Err(unknown(format!("a layout that is not known here ({META})"))),
-    }
 }
 
 impl StackStorage {
@@ -226,7 +186,7 @@ impl StackStorage {
     /// Locks the stack against this engine and the reference engine.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`], with the reference engine's text, when somebody else holds it.
+    /// [`ErrorKind::Conflict`], which names the holders, when somebody else holds it.
     pub async fn lock(&self) -> Result<StackLock> {
         StackLock::take(&self.store, &self.name, &self.facts, &self.runtime).await
     }
@@ -241,92 +201,6 @@ impl StackStorage {
             self.store.delete(&lock.key).await?;
         }
         Ok(locks.len())
-    }
-
-    /// Adds lines to the journal; they are durable on return.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn append_journal(&self, lines: Bytes) -> Result<()> {
-        self.store.append(&self.name.journal(), lines).await
-    }
-
-    /// Makes `checkpoint` the stack's state, keeps a copy of the previous one, and ends the journal.
-    ///
-    /// `folded` is the journal's last line, which says that its entries are part of the new checkpoint. It is written
-    /// before the checkpoint and the journal is removed after it, so that at every moment either the old checkpoint
-    /// and the journal, or the new checkpoint alone tell the state. Without a journal it is `None`. The caller holds
-    /// the stack's lock.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was read.
-    pub async fn commit(
-        &self,
-        base: &CheckpointBase,
-        checkpoint: Bytes,
-        folded: Option<Bytes>,
-    ) -> Result<CheckpointBase> {
-        let journaled = folded.is_some();
-        if let Some(folded) = folded {
-            self.append_journal(folded).await?;
-        }
-        let next = self.replace(base, checkpoint).await?;
-        if journaled {
-            self.discard_journal().await?;
-        }
-        Ok(next)
-    }
-
-    /// Puts a checkpoint in the place of another, of which a copy stays behind.
-    pub(super) async fn replace(&self, base: &CheckpointBase, checkpoint: Bytes) -> Result<CheckpointBase> {
-        self.store.copy(&base.key, &format!("{}.bak", base.key)).await?;
-        let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
-        let condition = if key == base.key {
-            Condition::Match(Arc::clone(&base.version))
-        } else {
-            self.check_base(base).await?;
-            Condition::Any
-        };
-        let version = self.store.put(&key, checkpoint, condition).await?;
-        if key != base.key {
-            // The compressed form is older now and would only be taken for the state by mistake.
-            self.store.delete(&base.key).await?;
-        }
-        Ok(CheckpointBase { key, version })
-    }
-
-    /// Checks that a checkpoint of another form is still the one that was read.
-    async fn check_base(&self, base: &CheckpointBase) -> Result<()> {
-        match self.store.get(&base.key).await? {
-            Some(object) if object.version == base.version => Ok(()),
-            _ => Err(super::changed(&base.key)),
-        }
-    }
-
-    /// Removes the journal: its entries are known to be part of the checkpoint.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn discard_journal(&self) -> Result<()> {
-        self.store.delete(&self.name.journal()).await
-    }
-
-    /// Sets aside a journal that does not extend the checkpoint, and returns its new key.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn set_aside_journal(&self) -> Result<String> {
-        let journal = self.name.journal();
-        let taken = self.store.list(&format!("{journal}.orphan-")).await?;
-        let number = taken
-            .iter()
-            .filter_map(|object| object.key.rsplit_once('-')?.1.parse::<usize>().ok())
-            .max()
-            .map_or(1, |last| last + 1);
-        let aside = self.name.orphan(number);
-        self.store.copy(&journal, &aside).await?;
-        self.store.delete(&journal).await?;
-        Ok(aside)
     }
 
     /// Records a finished operation together with a copy of the checkpoint.
@@ -346,78 +220,10 @@ impl StackStorage {
     pub async fn history(&self) -> Result<Vec<HistoryEntry>> {
         history::read(&self.store, &self.name).await
     }
-
-    /// Removes the stack with its history; a copy of the checkpoint stays behind.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Conflict`] when somebody holds it, or when it has resources
-    /// and `force` is false.
-    pub async fn remove(&self, force: bool) -> Result<()> {
-        let lock = self.lock().await?;
-        let result = self.remove_locked(force).await;
-        let released = lock.release().await;
-        result.and(released)
-    }
-
-    async fn remove_locked(&self, force: bool) -> Result<()> {
-        let stored = self.read().await?;
-        if !force && (stored.journal.is_some() || has_resources(&stored.checkpoint)?) {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!(
-                    "'{}' still has resources; removal rejected",
-                    self.name.qualified()
-                ),
-            )
-            .with_hint("destroy the stack first, or force the removal, which forgets its resources"));
-        }
-        let base = &stored.base.key;
-        self.store.copy(base, &format!("{base}.bak")).await?;
-        for ending in CHECKPOINT_ENDINGS {
-            self.store.delete(&self.name.checkpoint(ending)).await?;
-        }
-        self.store.delete(&self.name.journal()).await?;
-        self.store.delete(&self.name.tags()).await?;
-        for object in self.store.list(&self.name.history()).await? {
-            self.store.delete(&object.key).await?;
-        }
-        Ok(())
-    }
 }
 
-/// Tells whether a checkpoint lists resources, without building them.
-fn has_resources(checkpoint: &[u8]) -> Result<bool> {
-    use serde::de::IgnoredAny;
-
-    #[derive(serde::Deserialize)]
-    struct File {
-        #[serde(default)]
-        checkpoint: Checkpoint,
-    }
-    #[derive(Default, serde::Deserialize)]
-    struct Checkpoint {
-        latest: Option<Latest>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Latest {
-        #[serde(default)]
-        resources: Option<Vec<IgnoredAny>>,
-    }
-    let file: File = serde_json::from_slice(checkpoint).map_err(|error| {
-        Error::new(
-            ErrorKind::State,
-            format!("the checkpoint cannot be read: {error}"),
-        )
-    })?;
-    let resources = file.checkpoint.latest.and_then(|latest| latest.resources);
-    Ok(resources.is_some_and(|resources| !resources.is_empty()))
-}
-
-impl std::fmt::Debug for StackStorage {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for StackStorage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} in {}", self.name, self.store.url())
     }
 }
-
-#[cfg(test)]
-mod tests;

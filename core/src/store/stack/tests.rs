@@ -91,7 +91,7 @@ async fn a_folder_of_the_reference_engine_is_read() {
     let on_disk = fs::read(folder.path().join(".pulumi/stacks/fixtures/dev.json")).unwrap();
     assert_eq!(stored.checkpoint, on_disk);
     assert!(stored.journal.is_none());
-    assert!(has_resources(&stored.checkpoint).unwrap());
+    assert!(remove::has_resources(&stored.checkpoint).unwrap());
 }
 
 #[tokio::test]
@@ -211,8 +211,8 @@ async fn a_lock_of_this_engine_whose_process_is_gone_is_removed() {
                 assert_eq!(
                     error.message(),
                     format!(
-                        "the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or \
-                         delete the lock file with `pulumi cancel`.\n  {locks}/11d5b3a7-4068-4093-8162-59789599fd28.json: \
+                        "the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end \
+                         or, when they are dead, remove their lock files with the stack's `unlock`.\n  {locks}/11d5b3a7-4068-4093-8162-59789599fd28.json: \
                          created by root@vm (pid 16654) at 2026-11-21T03:35:38Z"
                     )
                 );

@@ -1,0 +1,117 @@
+//! What the host says about a stack when it opens it.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use crate::{
+    error::{Error, Result},
+    program::Program,
+    project::Config,
+    state::journal::JournalReceiver,
+    store::{ORGANIZATION, is_plain_name},
+};
+
+/// How long the name of a tag may be.
+const TAG_NAME: usize = 40;
+/// How long a tag's value may be, in characters.
+const TAG_VALUE: usize = 256;
+
+/// What the host says about a stack when it opens it.
+#[derive(Clone)]
+pub struct StackSettings {
+    /// Says what the stack is to be; needed for previews and updates.
+    pub program: Option<Arc<dyn Program>>,
+    /// The configuration.
+    pub config: Config,
+    /// The folder of the project, from which assets and source positions are told.
+    pub root_directory: Option<PathBuf>,
+    /// Receives every journal entry before the engine goes on; may refuse, which ends the operation.
+    pub journal: Option<Arc<dyn JournalReceiver>>,
+    /// Whether the stack is created when it does not exist.
+    pub create: bool,
+    /// The organization that programs are told of; `organization`, as in stores of files, unless the host has some. It
+    /// is no part of the stack's name.
+    pub organization: String,
+    /// What the host notes about the stack, by name. Programs are not told.
+    pub tags: BTreeMap<String, String>,
+}
+
+impl Default for StackSettings {
+    fn default() -> Self {
+        Self {
+            program: None,
+            config: Config::default(),
+            root_directory: None,
+            journal: None,
+            create: true,
+            organization: ORGANIZATION.to_owned(),
+            tags: BTreeMap::new(),
+        }
+    }
+}
+
+impl StackSettings {
+    /// Refuses what neither organizations nor tags can be called.
+    pub(super) fn check(&self) -> Result<()> {
+        if !is_plain_name(&self.organization) {
+            return Err(Error::invalid(format!(
+                "the organization {:?} may only contain alphanumeric, hyphens, underscores, or periods",
+                self.organization
+            )));
+        }
+        self.tags
+            .iter()
+            .try_for_each(|(name, value)| check_tag(name, value))
+    }
+}
+
+/// The reference engine's rules for tags.
+fn check_tag(name: &str, value: &str) -> Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+    if name.is_empty() || name.len() > TAG_NAME || !name.bytes().all(is_plain) {
+        return Err(Error::invalid(format!(
+            "the name of the tag {name:?} must be 1 to {TAG_NAME} alphanumerics, hyphens, underscores, periods or colons"
+        )));
+    }
+    if value.chars().count() > TAG_VALUE {
+        return Err(Error::invalid(format!(
+            "the value of the tag {name:?} is longer than {TAG_VALUE} characters"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(organization: &str, tag: &str, value: &str) -> Option<String> {
+        let settings = StackSettings {
+            organization: organization.to_owned(),
+            tags: BTreeMap::from([(tag.to_owned(), value.to_owned())]),
+            ..StackSettings::default()
+        };
+        settings.check().err().map(|error| error.message().to_owned())
+    }
+
+    #[test]
+    fn organizations_and_tags_that_nobody_else_would_take_are_refused_by_name() {
+        assert_eq!(refusal("acme", "pulumi:runtime", "any text, ä included"), None);
+        assert_eq!(refusal("acme", "owner", &"ä".repeat(256)), None);
+        for (organization, tag, value, named) in [
+            ("", "owner", "me", "organization \"\""),
+            ("acme/shop", "owner", "me", "organization \"acme/shop\""),
+            ("acme", "", "me", "tag \"\""),
+            ("acme", "the owner", "me", "tag \"the owner\""),
+            ("acme", &"n".repeat(41), "me", "must be 1 to 40"),
+            (
+                "acme",
+                "owner",
+                &"v".repeat(257),
+                "tag \"owner\" is longer than 256",
+            ),
+        ] {
+            let said = refusal(organization, tag, value).unwrap();
+            assert!(said.contains(named), "{said}");
+        }
+    }
+}

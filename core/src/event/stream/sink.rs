@@ -1,0 +1,214 @@
+//! Where the engine puts its events: one sink for an operation, any number of listeners.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::mpsc;
+
+use super::{EventStream, Pressure, is_debug};
+use crate::{
+    diagnostic::{Diagnostic, Severity},
+    event::{EngineEvent, EventPayload},
+    runtime::Clock,
+    secrets::Redactor,
+};
+
+/// Takes the events of one operation and hands them to all listeners. Cloning is cheap; all clones are one sink.
+///
+/// Emission never waits and never fails. Without listeners it costs an atomic addition. Every listener has a queue
+/// of its own, without bound, of pointers to shared events: what a slow one keeps alive is what has happened, not
+/// copies of it. Only debug messages are dropped, and counted, when very many wait for the same listener.
+///
+/// Secrets that the sink's [`Redactor`] knows are taken out of messages before anybody sees them.
+#[derive(Clone)]
+pub struct EventSink(Arc<Shared>);
+
+struct Shared {
+    clock: Arc<dyn Clock>,
+    sequence: AtomicU64,
+    listening: AtomicBool,
+    listeners: Mutex<Listeners>,
+    /// What people should read, debug messages left out.
+    said: Mutex<Vec<Diagnostic>>,
+    redactor: Redactor,
+}
+
+#[derive(Default)]
+struct Listeners {
+    open: BTreeMap<u64, Listener>,
+    next: u64,
+    /// The cancel event, once the stream has ended.
+    end: Option<Arc<EngineEvent>>,
+}
+
+struct Listener {
+    queue: mpsc::UnboundedSender<Arc<EngineEvent>>,
+    pressure: Arc<Pressure>,
+}
+
+impl EventSink {
+    /// Creates a sink without listeners that takes the time of events from `clock`.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Shared {
+            clock,
+            sequence: AtomicU64::new(0),
+            listening: AtomicBool::new(false),
+            listeners: Mutex::default(),
+            said: Mutex::default(),
+            redactor: Redactor::new(),
+        }))
+    }
+
+    /// Starts listening: the stream holds every event from now on. After the end it holds the cancel event only.
+    #[must_use]
+    pub fn subscribe(&self) -> EventStream {
+        let (queue, events) = mpsc::unbounded_channel();
+        let pressure = Arc::new(Pressure::default());
+        let mut listeners = self.0.lock();
+        if let Some(end) = &listeners.end {
+            // The receiver is alive: it is just below.
+            drop(queue.send(Arc::clone(end)));
+        } else {
+            let number = listeners.next;
+            listeners.next += 1;
+            let listener = Listener {
+                queue,
+                pressure: Arc::clone(&pressure),
+            };
+            listeners.open.insert(number, listener);
+            self.0.listening.store(true, Ordering::Release);
+        }
+        EventStream {
+            events,
+            pressure,
+            redactor: self.0.redactor.clone(),
+        }
+    }
+
+    /// Emits an event; `internal` marks steps that people did not ask for.
+    pub fn emit(&self, payload: EventPayload, internal: bool) {
+        self.emit_with(internal, || payload);
+    }
+
+    /// Emits an event whose payload is made only when somebody listens.
+    pub fn emit_with(&self, internal: bool, payload: impl FnOnce() -> EventPayload) {
+        if self.0.listening.load(Ordering::Acquire) {
+            self.0.deliver(internal, payload());
+        } else {
+            self.0.sequence.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns what takes secrets out of messages, so that it can be told of more of them.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        &self.0.redactor
+    }
+
+    /// Emits a message; known secrets in it are taken out.
+    pub fn diagnostic(&self, mut diagnostic: Diagnostic) {
+        if let Cow::Owned(scrubbed) = self.0.redactor.scrub(&diagnostic.message) {
+            diagnostic.message = scrubbed;
+        }
+        if diagnostic.severity > Severity::Debug && !diagnostic.ephemeral {
+            self.0
+                .said
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(diagnostic.clone());
+        }
+        self.emit_with(false, || EventPayload::Diagnostic(diagnostic));
+    }
+
+    /// Returns the messages so far, debug and passing ones left out.
+    #[must_use]
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        self.0.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tells whether anybody listens.
+    #[must_use]
+    pub fn has_listeners(&self) -> bool {
+        self.0.listening.load(Ordering::Acquire)
+    }
+
+    /// Ends the stream with the cancel event. What is emitted later is dropped; ending twice does nothing.
+    pub fn end(&self) {
+        self.0.end();
+    }
+}
+
+impl fmt::Debug for EventSink {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("EventSink").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Listeners> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Numbers, stamps and hands out one event; the lock makes the order the same for all listeners.
+    fn deliver(&self, internal: bool, payload: EventPayload) {
+        let mut listeners = self.lock();
+        if listeners.end.is_some() {
+            return;
+        }
+        let event = self.stamp(internal, payload);
+        let is_debug = is_debug(&event);
+        let mut gone = Vec::new();
+        for (number, listener) in &listeners.open {
+            if is_debug && !listener.pressure.admit() {
+                continue;
+            }
+            if listener.queue.send(Arc::clone(&event)).is_err() {
+                gone.push(*number);
+            }
+        }
+        for number in gone {
+            listeners.open.remove(&number);
+        }
+        if listeners.open.is_empty() {
+            self.listening.store(false, Ordering::Release);
+        }
+    }
+
+    fn stamp(&self, internal: bool, payload: EventPayload) -> Arc<EngineEvent> {
+        Arc::new(EngineEvent {
+            sequence: self.sequence.fetch_add(1, Ordering::Relaxed),
+            timestamp: self.clock.now(),
+            internal,
+            payload,
+        })
+    }
+
+    fn end(&self) {
+        let mut listeners = self.lock();
+        if listeners.end.is_some() {
+            return;
+        }
+        let event = self.stamp(false, EventPayload::Cancel);
+        for listener in std::mem::take(&mut listeners.open).into_values() {
+            // A listener that is gone needs no end.
+            drop(listener.queue.send(Arc::clone(&event)));
+        }
+        listeners.end = Some(event);
+        self.listening.store(false, Ordering::Release);
+    }
+}
+
+impl Drop for Shared {
+    /// An operation that died without an end still ends its listeners' streams.
+    fn drop(&mut self) {
+        self.end();
+    }
+}

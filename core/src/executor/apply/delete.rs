@@ -1,0 +1,54 @@
+//! Removing a resource, unless something speaks against it.
+
+use super::Result;
+use crate::{
+    executor::{Executor, Step, StepFailure, StepOp, outcome::Applied},
+    provider::DeleteRequest,
+    resource::ResourceState,
+};
+
+impl Executor {
+    pub(super) async fn apply_delete(&self, step: &Step) -> Result<Applied> {
+        let old = step
+            .old
+            .as_ref()
+            .ok_or_else(|| StepFailure::new("a delete step without an old state"))?;
+        let state = &old.state;
+        if step.op == StepOp::Delete && state.protect && !self.options().ignore_protect {
+            return Err(StepFailure {
+                continues: true,
+                ..StepFailure::new(protected_message(state))
+            });
+        }
+        let spared = state.external || state.retain_on_delete || step.detail.deleted_with_gone;
+        let Some(provider) = step
+            .provider
+            .as_ref()
+            .filter(|_| state.custom && !spared && !self.is_preview())
+        else {
+            return Ok(Applied::default());
+        };
+        let request = DeleteRequest {
+            urn: state.urn.clone(),
+            resource_type: state.resource_type.clone(),
+            name: state.urn.name().to_owned(),
+            id: state.id.clone(),
+            inputs: state.inputs.clone(),
+            outputs: state.outputs.clone(),
+            timeout: state.options.custom_timeouts.delete.unwrap_or_default(),
+        };
+        match self.call(step, "delete", provider.provider.delete(request)).await {
+            Ok(()) => Ok(Applied::default()),
+            Err(error) => Err(StepFailure::provider(&error)),
+        }
+    }
+}
+
+/// Returns the refusal to delete a protected resource, in the words that existing tools match on.
+fn protected_message(state: &ResourceState) -> String {
+    let urn = &state.urn;
+    format!(
+        "resource \"{urn}\" cannot be deleted\nbecause it is protected. To unprotect the resource, either remove the \
+         `protect` flag from the resource in your program and run an update, or unprotect it in the stack's state"
+    )
+}

@@ -1,0 +1,66 @@
+//! Taking over what exists already.
+
+use std::sync::Arc;
+
+use super::Result;
+use crate::{
+    executor::{Executor, Step, StepFailure, outcome::Applied},
+    property::PropertyMap,
+    provider::ReadRequest,
+};
+
+impl Executor {
+    pub(super) async fn apply_import(&self, step: &Step) -> Result<Applied> {
+        let goal = step
+            .new
+            .as_ref()
+            .ok_or_else(|| StepFailure::new("an import step without a new state"))?;
+        let provider = step
+            .provider
+            .as_ref()
+            .ok_or_else(|| StepFailure::new("an import step without a provider"))?;
+        let request = ReadRequest {
+            id: goal.options.import_id.clone(),
+            ..self.read_request(goal, PropertyMap::new(), PropertyMap::new())
+        };
+        let mut new = Arc::clone(goal);
+        let state = Arc::make_mut(&mut new);
+        let read = self.call(step, "read", provider.provider.read(request)).await;
+        let (id, inputs, outputs) = match self.was_read(read) {
+            Ok(response) => (response.id, response.inputs, response.outputs),
+            Err(mut error) => {
+                let Some(failure) = error.init_failure.take() else {
+                    return Err(StepFailure::provider(&error));
+                };
+                state.init_errors = failure.reasons;
+                (failure.id.into(), failure.inputs, Some(failure.outputs))
+            }
+        };
+        let Some(outputs) = outputs.filter(|_| !id.is_empty()) else {
+            return Err(StepFailure::new(format!(
+                "resource '{}' does not exist",
+                goal.options.import_id
+            )));
+        };
+        let Some(inputs) = inputs else {
+            let package = goal.resource_type.package();
+            return Err(StepFailure::new(format!(
+                "provider does not support importing resources; please try updating the '{package}' plugin"
+            )));
+        };
+        state.id = if id.is_empty() {
+            goal.options.import_id.clone()
+        } else {
+            id
+        };
+        state.inputs = inputs;
+        state.outputs = outputs;
+        let now = self.now();
+        state.created = Some(now);
+        state.modified = Some(now);
+        Ok(Applied {
+            new: Some(new),
+            ..Applied::default()
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! Looking at what is managed elsewhere.
+
+use std::sync::Arc;
+
+use super::{Result, take_init_failure};
+use crate::{
+    executor::{Executor, Step, StepFailure, outcome::Applied},
+    property::PropertyMap,
+    provider::ReadRequest,
+    resource::{ResourceState, UNKNOWN_ID},
+};
+
+impl Executor {
+    pub(super) async fn apply_read(&self, step: &Step) -> Result<Applied> {
+        let goal = step
+            .new
+            .as_ref()
+            .ok_or_else(|| StepFailure::new("a read step without a new state"))?;
+        let mut new = Arc::clone(goal);
+        let mut partial_failure = None;
+        let known = goal.id.as_str() != UNKNOWN_ID;
+        if let Some(provider) = step.provider.as_ref().filter(|_| known) {
+            let request = self.read_request(goal, goal.inputs.clone(), goal.inputs.clone());
+            let state = Arc::make_mut(&mut new);
+            let answer = self.call(step, "read", provider.provider.read(request)).await;
+            match self.was_read(answer) {
+                Ok(response) => {
+                    let outputs = response.outputs.filter(|_| !response.id.is_empty());
+                    let Some(outputs) = outputs else {
+                        return Err(StepFailure::new(format!("resource '{}' does not exist", goal.id)));
+                    };
+                    state.outputs = outputs;
+                    state.id = response.id;
+                }
+                Err(mut error) => {
+                    let Some(failure) = error.init_failure.take() else {
+                        return Err(StepFailure::provider(&error));
+                    };
+                    partial_failure = Some(take_init_failure(state, *failure));
+                }
+            }
+            if let Some(old) = &step.old {
+                let unchanged = old.state.inputs == state.inputs && old.state.outputs == state.outputs;
+                state.created = old.state.created;
+                state.modified = if unchanged {
+                    old.state.modified
+                } else {
+                    Some(self.now())
+                };
+            }
+        }
+        Ok(Applied {
+            new: Some(new),
+            partial_failure,
+            ..Applied::default()
+        })
+    }
+
+    pub(crate) fn read_request(
+        &self,
+        state: &ResourceState,
+        inputs: PropertyMap,
+        properties: PropertyMap,
+    ) -> ReadRequest {
+        ReadRequest {
+            urn: state.urn.clone(),
+            resource_type: state.resource_type.clone(),
+            name: state.urn.name().to_owned(),
+            id: state.id.clone(),
+            inputs,
+            properties,
+            timeout: state.options.custom_timeouts.read.unwrap_or_default(),
+            preview: self.is_preview(),
+        }
+    }
+}

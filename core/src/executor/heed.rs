@@ -1,0 +1,126 @@
+//! A look at each value that comes in: what is secret in it is kept out of texts, and what could not be read again is
+//! refused.
+
+use crate::{
+    executor::Executor,
+    property::{PropertyMap, PropertyValue},
+    provider::{
+        CheckResponse, CreateResponse, InitFailure, InvokeResponse, ProviderError, ProviderResult,
+        ProviderStatus, ReadResponse, UpdateResponse,
+    },
+};
+
+impl Executor {
+    /// Looks at values; tells whether there are assets among them.
+    ///
+    /// # Errors
+    /// A text that names the place of a plain object with the key of special values.
+    pub(crate) fn heed(&self, label: &str, values: &PropertyMap) -> Result<bool, String> {
+        let survey = values.survey();
+        if survey.secrets {
+            values.values().for_each(|value| self.learn(value));
+        }
+        match survey.forged.then(|| values.forgery(label)).flatten() {
+            Some(fault) => Err(fault),
+            None => Ok(survey.assets),
+        }
+    }
+
+    /// As [`Self::heed`], for one value.
+    pub(crate) fn heed_value(&self, label: &str, value: &PropertyValue) -> Result<(), String> {
+        let holder: PropertyMap = [("", value.clone())].into_iter().collect();
+        self.heed(label, &holder).map(|_| ())
+    }
+
+    fn learn(&self, value: &PropertyValue) {
+        value.each_secret_text(&mut |text| self.events.redactor().learn([text]));
+    }
+
+    /// Looks at checked inputs. A provider that has nothing to say returns those that it was given.
+    pub(crate) fn checked(
+        &self,
+        news: &PropertyMap,
+        response: CheckResponse,
+    ) -> ProviderResult<CheckResponse> {
+        if !response.inputs.same_content(news) {
+            self.heed("inputs", &response.inputs).map_err(refused)?;
+        }
+        Ok(response)
+    }
+
+    /// Looks at the result of a function.
+    pub(crate) fn invoked(&self, response: InvokeResponse) -> ProviderResult<InvokeResponse> {
+        self.heed("result", &response.result).map_err(refused)?;
+        Ok(response)
+    }
+
+    /// Looks at what was made: it keeps its id, whatever its outputs are.
+    pub(super) fn created(&self, answer: ProviderResult<CreateResponse>) -> ProviderResult<CreateResponse> {
+        let response = answer.map_err(|error| self.half_done(error, &PropertyMap::new()))?;
+        match self.heed("outputs", &response.outputs) {
+            Ok(_) => Ok(response),
+            Err(fault) if self.is_preview() || response.id.is_empty() => Err(refused(fault)),
+            Err(fault) => Err(ProviderError::init_failed(InitFailure {
+                id: response.id.as_str().to_owned(),
+                reasons: vec![fault],
+                refresh_before_update: response.refresh_before_update,
+                ..InitFailure::default()
+            })),
+        }
+    }
+
+    /// Looks at what was changed: it keeps the outputs that it had, when those that it has cannot be recorded.
+    pub(super) fn updated(
+        &self,
+        answer: ProviderResult<UpdateResponse>,
+        old_outputs: &PropertyMap,
+    ) -> ProviderResult<UpdateResponse> {
+        let response = answer.map_err(|error| self.half_done(error, old_outputs))?;
+        match self.heed("outputs", &response.outputs) {
+            Ok(_) => Ok(response),
+            Err(fault) if self.is_preview() => Err(refused(fault)),
+            Err(fault) => Err(ProviderError::init_failed(InitFailure {
+                outputs: old_outputs.clone(),
+                reasons: vec![fault],
+                refresh_before_update: response.refresh_before_update,
+                ..InitFailure::default()
+            })),
+        }
+    }
+
+    /// Looks at what was read.
+    pub(super) fn was_read(&self, answer: ProviderResult<ReadResponse>) -> ProviderResult<ReadResponse> {
+        let response = answer.map_err(|error| self.half_done(error, &PropertyMap::new()))?;
+        for (label, values) in [("inputs", &response.inputs), ("outputs", &response.outputs)] {
+            if let Some(values) = values {
+                self.heed(label, values).map_err(refused)?;
+            }
+        }
+        Ok(response)
+    }
+
+    /// Looks at what exists although the call failed; the reasons are recorded, so that they may hold no secret.
+    fn half_done(&self, mut error: ProviderError, old_outputs: &PropertyMap) -> ProviderError {
+        if let Some(failure) = &mut error.init_failure {
+            let inputs = failure.inputs.as_ref().map(|inputs| self.heed("inputs", inputs));
+            let outputs = self.heed("outputs", &failure.outputs);
+            if let Some(fault) = inputs.and_then(Result::err).or(outputs.err()) {
+                failure.inputs = None;
+                failure.outputs = old_outputs.clone();
+                failure.reasons.push(fault);
+            }
+            for reason in &mut failure.reasons {
+                let scrubbed = self.events.redactor().scrub(reason).into_owned();
+                *reason = scrubbed;
+            }
+        }
+        error
+    }
+}
+
+fn refused(fault: String) -> ProviderError {
+    ProviderError::new(
+        ProviderStatus::Internal,
+        format!("the provider answered with bad values: {fault}"),
+    )
+}

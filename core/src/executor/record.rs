@@ -1,0 +1,151 @@
+//! What the journal is to hold of a step: its beginning, and its end.
+
+use std::sync::Arc;
+
+use crate::{
+    error::Error,
+    executor::{Executor, Failure, Step, StepFailure, StepOp},
+    resource::{PendingOperationKind, ResourceState},
+    state::{JournalRecord, OperationId, StateId, StateMark, StateRef, may_elide},
+};
+
+impl Executor {
+    pub(super) async fn begin(&self, step: &Step) -> Result<OperationId, StepFailure> {
+        let Some(journal) = &self.journal else {
+            return Ok(OperationId(0));
+        };
+        let operation = journal.next_operation_id();
+        let pending = pending_kind(step);
+        if pending.is_some() {
+            let record = JournalRecord::Begin {
+                op: step.op,
+                pending,
+                old: step.old.clone(),
+                new: step.new.clone(),
+                keys: step.keys.clone(),
+                diffs: step.diffs.clone(),
+                detailed_diff: step.detailed_diff.clone(),
+            };
+            self.record(operation, record).await?;
+        }
+        Ok(operation)
+    }
+
+    /// Makes an entry durable. A store that refuses ends the run: nothing may happen that is not recorded.
+    ///
+    /// The entry, if there is one, is on its way when this is called; the future only tells when it is durable.
+    pub(crate) fn record(
+        &self,
+        operation: OperationId,
+        record: impl Into<Option<JournalRecord>>,
+    ) -> impl Future<Output = Result<(), StepFailure>> + Send {
+        let journaled = self.journal.as_ref().zip(record.into());
+        let appended = journaled.map(|(journal, record)| journal.append(operation, record));
+        async move {
+            match appended {
+                Some(appended) => appended.await.map_err(|error| self.fatal(error)),
+                None => Ok(()),
+            }
+        }
+    }
+
+    pub(crate) fn fatal(&self, error: Error) -> StepFailure {
+        let failure = StepFailure {
+            cancelled: true,
+            ..StepFailure::new(error.message())
+        };
+        self.control.fail(Failure::Fatal(error), true);
+        failure
+    }
+
+    pub(super) fn identify(&self, step: &Step, state: Arc<ResourceState>) -> StateRef {
+        // A refreshed record stays the record that it is, and so does one in which nothing worth a write changed.
+        let kept = step
+            .old
+            .as_ref()
+            .filter(|old| step.op == StepOp::Refresh || is_elided(step, old, &state));
+        let kept = kept.map(|old| old.id);
+        let id = kept.unwrap_or_else(|| match &self.journal {
+            Some(journal) => journal.next_state_id(),
+            None => StateId(u64::MAX),
+        });
+        StateRef { id, state }
+    }
+
+    /// Returns what the journal is to hold of the end of a step that brought something about.
+    pub(super) fn end(
+        &self,
+        step: &Step,
+        result_op: StepOp,
+        new: Option<&StateRef>,
+    ) -> Option<JournalRecord> {
+        let skipped = step.detail.skipped_create || matches!(step.op, StepOp::Replace);
+        if self.journal.is_none() || skipped {
+            return None;
+        }
+        let old = step.old.as_ref();
+        let mut removed = Vec::new();
+        let mut marked = Vec::new();
+        let mut recorded = new.cloned();
+        match step.op {
+            StepOp::CreateReplacement | StepOp::ImportReplacement | StepOp::ReadReplacement => {
+                if step.detail.pending_delete || step.op != StepOp::CreateReplacement {
+                    marked.extend(old.map(|old| (old.id, StateMark::Delete)));
+                } else {
+                    // Deleted before: the record stayed only to say that a replacement was pending.
+                    removed.extend(old.map(|old| old.id));
+                }
+            }
+            StepOp::DeleteReplaced if step.detail.replacing => {
+                marked.extend(old.map(|old| (old.id, StateMark::PendingReplacement)));
+                recorded = None;
+            }
+            StepOp::Delete
+            | StepOp::DeleteReplaced
+            | StepOp::Discard
+            | StepOp::DiscardReplaced
+            | StepOp::RemovePendingReplace => {
+                removed.extend(old.map(|old| old.id));
+                recorded = None;
+            }
+            _ => removed.extend(old.map(|old| old.id)),
+        }
+        let elided = matches!((old, &recorded), (Some(old), Some(new)) if is_elided(step, old, &new.state));
+        Some(JournalRecord::Success {
+            op: step.op,
+            result_op,
+            removed,
+            marked,
+            in_place: step.op == StepOp::Refresh,
+            new: recorded,
+            elided,
+        })
+    }
+}
+
+/// Tells whether the step's end may wait to be written until the operation's.
+fn is_elided(step: &Step, old: &StateRef, new: &Arc<ResourceState>) -> bool {
+    match step.op {
+        StepOp::Same => may_elide(&old.state, new),
+        StepOp::Refresh => Arc::ptr_eq(&old.state, new),
+        StepOp::Read => *old.state == **new,
+        _ => false,
+    }
+}
+
+/// Returns what a crash in the middle of the step leaves behind.
+fn pending_kind(step: &Step) -> Option<PendingOperationKind> {
+    match step.op {
+        StepOp::Create | StepOp::CreateReplacement => Some(PendingOperationKind::Creating),
+        StepOp::Update => Some(PendingOperationKind::Updating),
+        StepOp::Delete | StepOp::DeleteReplaced | StepOp::Discard | StepOp::DiscardReplaced => {
+            Some(PendingOperationKind::Deleting)
+        }
+        StepOp::Read | StepOp::ReadReplacement => {
+            // Reading again what is recorded leaves nothing to ask about after a crash.
+            step.old.is_none().then_some(PendingOperationKind::Reading)
+        }
+        StepOp::Import | StepOp::ImportReplacement => Some(PendingOperationKind::Importing),
+        StepOp::Same | StepOp::Replace | StepOp::Refresh | StepOp::RemovePendingReplace => None,
+    }
+}

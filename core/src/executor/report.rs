@@ -1,0 +1,166 @@
+//! What is told of a step: its events, its count, and its place in the result.
+
+use std::sync::{Arc, PoisonError, atomic::Ordering};
+
+use crate::{
+    diagnostic::Diagnostic,
+    event::{EventPayload, OperationStatus, StateMetadata, StepEvent, StepMetadata},
+    executor::{Executor, Failure, Step, StepFailure, StepOp},
+    resource::ResourceState,
+    state::{JournalRecord, OperationId, StateRef},
+};
+
+impl Executor {
+    /// A refresh that is an operation of its own is told as what it came to, every other step as what it is.
+    fn told_op(&self, step: &Step, result_op: StepOp) -> StepOp {
+        if step.op == StepOp::Refresh && self.options.reports_refresh {
+            result_op
+        } else {
+            step.op
+        }
+    }
+
+    pub(super) fn count(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) {
+        let counted = step.is_logical() || (step.op == StepOp::Refresh && self.options.reports_refresh);
+        // A read counts when it found something else than before; a first one found nothing else.
+        let unchanged_read = step.op == StepOp::Read
+            && !matches!((&step.old, new), (Some(old), Some(new)) if old.state.outputs != new.state.outputs);
+        if counted && !step.is_internal() && !unchanged_read {
+            self.counts.add(self.told_op(step, result_op));
+        }
+    }
+
+    /// Keeps what changed something for the result; events share it.
+    pub(super) fn keep(
+        &self,
+        step: &Step,
+        result_op: StepOp,
+        new: Option<&StateRef>,
+    ) -> Option<Arc<StepEvent>> {
+        let op = self.told_op(step, result_op);
+        if op == StepOp::Same
+            || step.is_internal()
+            || (step.op == StepOp::Refresh && !self.options.reports_refresh)
+        {
+            return None;
+        }
+        let event = Arc::new(self.step_event(step, op, new.map(|new| &new.state)));
+        self.changed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::clone(&event));
+        Some(event)
+    }
+
+    pub(super) fn report_failure(&self, step: &Step, failure: &StepFailure) {
+        if failure.status == OperationStatus::Unknown {
+            self.maybe_corrupt.store(true, Ordering::Relaxed);
+        }
+        let text = if self.is_preview() {
+            format!("Preview failed: {}", failure.message)
+        } else {
+            failure.message.clone()
+        };
+        let mut diagnostic = Diagnostic::error(text);
+        if step.op != StepOp::RemovePendingReplace {
+            diagnostic = diagnostic.about(step.urn.clone());
+        }
+        self.diagnose(diagnostic);
+        let steps = self.steps.fetch_add(1, Ordering::Relaxed);
+        self.events
+            .emit_with(step.is_internal(), || EventPayload::ResourceOperationFailed {
+                step: Arc::new(self.step_event(step, step.op, step.new.as_ref())),
+                status: failure.status,
+                steps,
+            });
+        let stop = !failure.continues && !self.options.continue_on_error;
+        self.control.fail(Failure::Step(failure.cause.clone()), stop);
+    }
+
+    fn step_event(&self, step: &Step, op: StepOp, new: Option<&Arc<ResourceState>>) -> StepEvent {
+        let resource_type = step
+            .subject()
+            .map(|state| state.resource_type.clone())
+            .unwrap_or_default();
+        StepEvent {
+            metadata: StepMetadata {
+                op,
+                urn: step.urn.clone(),
+                resource_type,
+                old: step.old.as_ref().map(|old| StateMetadata(Arc::clone(&old.state))),
+                new: new.map(|state| StateMetadata(Arc::clone(state))),
+                keys: step.keys.clone(),
+                diffs: step.diffs.clone(),
+                detailed_diff: step.detailed_diff.clone(),
+                logical: op == step.op && step.is_logical(),
+                provider: step
+                    .subject()
+                    .map(|state| state.provider.clone())
+                    .unwrap_or_default(),
+            },
+            planning: self.is_preview(),
+        }
+    }
+
+    pub(super) fn emit_pre(&self, step: &Step) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        self.events.emit_with(step.is_internal(), || {
+            EventPayload::ResourcePre(Arc::new(self.step_event(step, step.op, step.new.as_ref())))
+        });
+    }
+
+    /// Reports outputs where the reference engine does: always in previews, else for what a provider manages, for
+    /// removals and for refreshes. Components report theirs when they register them.
+    pub(super) fn emit_outputs(
+        &self,
+        step: &Step,
+        result_op: StepOp,
+        new: Option<&StateRef>,
+        kept: Option<Arc<StepEvent>>,
+    ) {
+        let custom = step.subject().is_some_and(|state| state.custom);
+        let removal = matches!(
+            step.op,
+            StepOp::Delete
+                | StepOp::DeleteReplaced
+                | StepOp::Discard
+                | StepOp::DiscardReplaced
+                | StepOp::RemovePendingReplace
+        );
+        if !(self.is_preview() || custom || removal || step.op == StepOp::Refresh) {
+            return;
+        }
+        let op = self.told_op(step, result_op);
+        self.events.emit_with(step.is_internal(), || {
+            let kept = kept.filter(|kept| kept.metadata.op == op);
+            EventPayload::ResourceOutputs(
+                kept.unwrap_or_else(|| Arc::new(self.step_event(step, op, new.map(|new| &new.state)))),
+            )
+        });
+    }
+
+    /// Reports and records the outputs that a component or the stack registered.
+    ///
+    /// # Errors
+    /// When the entry cannot be made durable.
+    pub async fn record_outputs(
+        &self,
+        step: &Step,
+        new: StateRef,
+        unchanged: bool,
+    ) -> Result<(), StepFailure> {
+        self.publish(&new.state);
+        self.record(
+            OperationId(0),
+            JournalRecord::Outputs {
+                new: new.clone(),
+                elided: unchanged,
+            },
+        )
+        .await?;
+        self.events.emit_with(step.is_internal(), || {
+            EventPayload::ResourceOutputs(Arc::new(self.step_event(step, step.op, Some(&new.state))))
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,269 @@
+//! Claims: which URNs and aliases this run has taken, decided in the order of arrival.
+
+mod reservation;
+mod waiting;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use tokio::sync::oneshot;
+
+use crate::{
+    generator::matching,
+    resource::Goal,
+    state::{Base, StateId, StateRef},
+    urn::Urn,
+};
+
+pub(crate) use waiting::Awaited;
+
+/// A registration's claim: its URN, and the record that it takes over.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The resource.
+    pub urn: Urn,
+    /// The record that it takes over, under its own URN or an alias.
+    pub old: Option<StateRef>,
+}
+
+/// Why a claim is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The parent is not a resource of this run.
+    MissingParent(Urn),
+    /// Another registration of this run has the URN.
+    Duplicate(Urn),
+    /// An alias names something that this run has taken otherwise.
+    DuplicateAlias { alias: Urn, urn: Urn, other: Urn },
+    /// Another registration has taken the URN as its alias.
+    TakenAsAlias { urn: Urn, other: Urn },
+}
+
+/// What this run has taken so far.
+#[derive(Default)]
+pub(crate) struct Claims(Mutex<Taken>);
+
+#[derive(Default)]
+struct Taken {
+    /// Registrations by URN; each is in flight until it has a record.
+    registrations: FxHashMap<Urn, Progress>,
+    /// From the URN of a taken record to the URN that took it under an alias.
+    old_to_new: FxHashMap<Urn, Urn>,
+    new_to_old: FxHashMap<Urn, Urn>,
+    /// Records that this run has dealt with, or is dealing with.
+    operated: FxHashSet<StateId>,
+    /// Providers that are used although no registration has claimed them.
+    kept: FxHashSet<StateId>,
+    /// Records that a delete-before-replace is looking at or has deleted.
+    reserved: FxHashMap<Urn, Progress>,
+    /// URNs whose records a delete-before-replace has deleted, with the properties that made it so.
+    deleted: FxHashMap<Urn, Vec<String>>,
+    /// URNs that this run replaces.
+    replaced: FxHashSet<Urn>,
+}
+
+/// Something that others may wait for.
+#[derive(Default)]
+struct Progress {
+    done: bool,
+    /// It waits for nothing any more, and works with its record.
+    begun: bool,
+    failed: bool,
+    waiters: Vec<oneshot::Sender<()>>,
+    /// Whom it waits for at the moment; one after the other.
+    waits_for: Option<Urn>,
+    custom: bool,
+    /// A custom resource has published outputs of its own.
+    published: bool,
+    children: Vec<Urn>,
+}
+
+impl Progress {
+    /// Lets somebody wait for the end.
+    fn turn(&mut self) -> oneshot::Receiver<()> {
+        let (sender, turn) = oneshot::channel();
+        self.waiters.push(sender);
+        turn
+    }
+
+    fn finish(&mut self) {
+        self.done = true;
+        for waiter in std::mem::take(&mut self.waiters) {
+            // Who waited may have gone away.
+            let _gone = waiter.send(());
+        }
+    }
+}
+
+impl Taken {
+    /// Takes over the first record that stands under an alias of the goal.
+    fn take_alias(
+        &mut self,
+        goal: &Goal,
+        urn: &Urn,
+        stack: &str,
+        project: &str,
+        base: &Base,
+    ) -> Result<Option<StateRef>, Refusal> {
+        let parent = goal.parent.as_ref();
+        let parent_alias = parent.and_then(|parent| self.new_to_old.get(parent));
+        for alias in matching::candidates(goal, urn, stack, project, parent_alias, &self.new_to_old) {
+            let Some(record) = base.live(&alias) else { continue };
+            let other = if self.registrations.contains_key(&alias) {
+                Some(urn)
+            } else {
+                self.old_to_new.get(&alias)
+            };
+            if let Some(other) = other.cloned() {
+                let urn = urn.clone();
+                return Err(Refusal::DuplicateAlias { alias, urn, other });
+            }
+            self.old_to_new.insert(alias.clone(), urn.clone());
+            self.new_to_old.insert(urn.clone(), alias);
+            return Ok(Some(record.clone()));
+        }
+        Ok(None)
+    }
+}
+
+impl Claims {
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Claims the goal's URN and the record that it goes on from. Never waits.
+    pub(crate) fn claim(
+        &self,
+        goal: &Goal,
+        stack: &str,
+        project: &str,
+        base: &Base,
+    ) -> Result<Claim, Refusal> {
+        let mut taken = self.taken();
+        let parent_type = match &goal.parent {
+            Some(parent) if !taken.registrations.contains_key(parent) => {
+                return Err(Refusal::MissingParent(parent.clone()));
+            }
+            Some(parent) => parent.qualified_type(),
+            None => "",
+        };
+        let urn = Urn::new(
+            stack,
+            project,
+            parent_type,
+            goal.resource_type.as_str(),
+            &goal.name,
+        );
+        if taken.registrations.contains_key(&urn) {
+            return Err(Refusal::Duplicate(urn));
+        }
+        let progress = Progress {
+            custom: goal.custom,
+            ..Progress::default()
+        };
+        taken.registrations.insert(urn.clone(), progress);
+        let parent = goal.parent.as_ref();
+        if let Some(parent) = parent.and_then(|parent| taken.registrations.get_mut(parent)) {
+            parent.children.push(urn.clone());
+        }
+        if let Some(other) = taken.old_to_new.get(&urn) {
+            return Err(Refusal::TakenAsAlias {
+                other: other.clone(),
+                urn,
+            });
+        }
+        let mut old = base.live(&urn).cloned();
+        if old.is_none() {
+            old = taken.take_alias(goal, &urn, stack, project, base)?;
+        }
+        if let Some(record) = &old {
+            taken.operated.insert(record.id);
+        }
+        Ok(Claim { urn, old })
+    }
+
+    /// Gives a claim back as if it had never been made: its record may be claimed again, or is left over.
+    pub(crate) fn withdraw(&self, claim: &Claim) {
+        let mut taken = self.taken();
+        if let Some(mut progress) = taken.registrations.remove(&claim.urn) {
+            progress.finish();
+        }
+        if let Some(alias) = taken.new_to_old.remove(&claim.urn) {
+            taken.old_to_new.remove(&alias);
+        }
+        if let Some(record) = &claim.old {
+            taken.operated.remove(&record.id);
+        }
+    }
+
+    /// Ends a registration and wakes all that wait for its record.
+    pub(crate) fn finish(&self, urn: &Urn, succeeded: bool) {
+        if let Some(progress) = self.taken().registrations.get_mut(urn) {
+            progress.failed = !succeeded;
+            progress.finish();
+        }
+    }
+
+    /// Notes that the record of a provider that no registration has claimed is still in use; true the first time.
+    pub(crate) fn keep(&self, record: &StateRef) -> bool {
+        let mut taken = self.taken();
+        !taken.registrations.contains_key(&record.state.urn)
+            && taken.operated.insert(record.id)
+            && taken.kept.insert(record.id)
+    }
+
+    /// Tells whether [`Self::keep`] has kept a record.
+    pub(crate) fn is_kept(&self, id: StateId) -> bool {
+        self.taken().kept.contains(&id)
+    }
+
+    /// Notes that a custom resource publishes outputs, and returns the URN that its record had before this run; `None`
+    /// unless it is there and does so for the first time.
+    pub(crate) fn publishes(&self, urn: &Urn) -> Option<Urn> {
+        let mut taken = self.taken();
+        let progress = taken.registrations.get_mut(urn)?;
+        if !progress.custom || !progress.done || progress.failed || progress.published {
+            return None;
+        }
+        progress.published = true;
+        Some(taken.new_to_old.get(urn).unwrap_or(urn).clone())
+    }
+
+    /// Tells whether a URN was claimed.
+    pub(crate) fn is_seen(&self, urn: &Urn) -> bool {
+        self.taken().registrations.contains_key(urn)
+    }
+
+    /// Returns the URN under which a record is known in this run: its own, or that of the resource that took it over.
+    pub(crate) fn current_urn(&self, urn: &Urn) -> Urn {
+        self.taken()
+            .old_to_new
+            .get(urn)
+            .cloned()
+            .unwrap_or_else(|| urn.clone())
+    }
+
+    /// Notes that this run replaces `urn`.
+    pub(crate) fn mark_replaced(&self, urn: &Urn) {
+        self.taken().replaced.insert(urn.clone());
+    }
+
+    /// Tells which of `urns` this run replaces.
+    pub(crate) fn is_replaced(&self, urn: &Urn) -> bool {
+        self.taken().replaced.contains(urn)
+    }
+
+    /// Returns the recorded URNs of the resources whose registrations failed.
+    pub(crate) fn failed(&self) -> Vec<Urn> {
+        let taken = self.taken();
+        let failed = taken.registrations.iter().filter(|(_, progress)| progress.failed);
+        failed
+            .map(|(urn, _)| taken.new_to_old.get(urn).unwrap_or(urn).clone())
+            .collect()
+    }
+
+    /// Tells whether this run has dealt with a record.
+    pub(crate) fn is_operated(&self, id: StateId) -> bool {
+        self.taken().operated.contains(&id)
+    }
+}

@@ -1,0 +1,87 @@
+//! What is known of packages before a run: which plugin serves each when neither the program nor a request says.
+
+use std::collections::BTreeMap;
+
+use crate::{provider::settings::ProviderSettings, state::Base};
+
+/// Which plugin serves a package, by package: the newest that anybody named.
+#[derive(Default)]
+pub(super) struct Known(BTreeMap<String, ProviderSettings>);
+
+impl Known {
+    /// Returns what the last run used: its providers, and the plugins that older engines listed.
+    pub(super) fn of_base(base: &Base) -> Self {
+        let providers = base.records().iter().filter_map(|record| {
+            let package = record.state.resource_type.provided_package()?;
+            ProviderSettings::read(package, &record.state.inputs).ok()
+        });
+        providers
+            .chain(base.plugins().iter().filter_map(manifest_plugin))
+            .collect()
+    }
+
+    /// Completes what settings leave open.
+    pub(super) fn complete(&self, settings: &mut ProviderSettings) {
+        let Some(known) = self.0.get(&settings.package) else {
+            return;
+        };
+        if settings.version.is_none() {
+            settings.version.clone_from(&known.version);
+        }
+        if settings.download_url.is_empty() {
+            settings.download_url.clone_from(&known.download_url);
+        }
+        if settings.checksums.is_empty() {
+            settings.checksums.clone_from(&known.checksums);
+        }
+    }
+}
+
+impl FromIterator<ProviderSettings> for Known {
+    /// Keeps the newest of each package, of equally new ones the first. Those that say nothing are passed over.
+    fn from_iter<I: IntoIterator<Item = ProviderSettings>>(named: I) -> Self {
+        let mut newest: BTreeMap<String, ProviderSettings> = BTreeMap::new();
+        for settings in named {
+            if settings.version.is_none() && settings.download_url.is_empty() {
+                continue;
+            }
+            let known = newest.get(&settings.package);
+            if known.is_none_or(|known| known.version < settings.version) {
+                newest.insert(settings.package.clone(), settings);
+            }
+        }
+        Self(newest)
+    }
+}
+
+/// Reads a plugin of a state's manifest; `None` for what is no provider, or says nothing that can be read.
+fn manifest_plugin(plugin: &serde_json::Value) -> Option<ProviderSettings> {
+    let text = |name: &str| plugin.get(name).and_then(serde_json::Value::as_str);
+    (text("type") == Some("resource")).then_some(())?;
+    Some(ProviderSettings {
+        package: text("name")?.to_owned(),
+        version: Some(semver::Version::parse(text("version")?.trim_start_matches('v')).ok()?),
+        ..ProviderSettings::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_is_known_of_providers_that_manifests_name() {
+        let plugin = |name: &str, kind: &str, version: &str| serde_json::json!({"name": name, "type": kind, "version": version});
+        let plugins = [
+            plugin("files", "resource", "v1.2.0"),
+            plugin("files", "resource", "1.10.0"),
+            plugin("files", "resource", "1.9.0"),
+            plugin("files", "resource", ""),
+            plugin("nodejs", "language", "3.0.0"),
+        ];
+        let base = Base::default().with_plugins(&plugins);
+        let known = Known::of_base(&base);
+        let keys: Vec<_> = known.0.values().map(ProviderSettings::key).collect();
+        assert_eq!(keys, ["files-1.10.0"]);
+    }
+}

@@ -1,0 +1,188 @@
+//! Default providers: one for each package and version that is used without an explicit provider.
+
+mod configuration;
+mod known;
+mod name;
+mod start;
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
+
+use crate::{
+    error::Error,
+    generator::Unanswered,
+    monitor::{Monitor, PackageChoice, WireStatus, register::Refused},
+    program::RunInfo,
+    provider::settings::ProviderSettings,
+    resource::ProviderReference,
+    state::Base,
+    urn::Urn,
+};
+
+use known::Known;
+use start::{Start, Started};
+
+/// The default providers of one run, each started once, independently of the others.
+pub(super) struct DefaultProviders {
+    /// By key ([`ProviderSettings::key`]).
+    started: Mutex<FxHashMap<String, Start>>,
+    /// What the last run used of each package, where the program does not say.
+    recorded: Known,
+    /// What the program's language runtime says that it needs; once it says anything, the last run has no say.
+    required: OnceLock<Known>,
+    /// Packages whose default provider the configuration forbids, or what is wrong with what it says.
+    denied: Result<Vec<String>, String>,
+}
+
+/// The provider that serves a request; all that it serves share the text of its reference.
+#[derive(Clone)]
+pub(super) struct Serving {
+    pub(super) reference: ProviderReference,
+    pub(super) text: SmolStr,
+}
+
+impl From<ProviderReference> for Serving {
+    fn from(reference: ProviderReference) -> Self {
+        let text = smol_str::format_smolstr!("{reference}");
+        Self { reference, text }
+    }
+}
+
+/// What a provider is wanted for, as refusals name it.
+#[derive(Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    /// A resource that is registered.
+    Resource(&'a Urn),
+    /// A function, or a type that is read.
+    Token(&'a str),
+}
+
+impl DefaultProviders {
+    pub(super) fn new(run: &RunInfo, base: &Base) -> Self {
+        Self {
+            started: Mutex::default(),
+            recorded: Known::of_base(base),
+            required: OnceLock::new(),
+            denied: configuration::denied(run),
+        }
+    }
+
+    /// Takes what the program's language runtime says that it needs. Only the first that says anything is heard.
+    pub(super) fn require(&self, packages: Vec<ProviderSettings>) {
+        if !packages.is_empty() {
+            drop(self.required.set(packages.into_iter().collect()));
+        }
+    }
+
+    /// Returns what is wrong with the configuration of default providers.
+    pub(super) fn fault(&self) -> Option<Error> {
+        self.denied.as_ref().err().map(Error::invalid)
+    }
+
+    fn is_denied(&self, package: &str) -> bool {
+        package != "pulumi"
+            && self
+                .denied
+                .iter()
+                .flatten()
+                .any(|denied| denied == "*" || denied == package)
+    }
+
+    /// Completes an explicit provider's settings, when it says neither version nor address.
+    pub(super) fn complete_explicit(&self, settings: &mut ProviderSettings) {
+        if settings.version.is_none() && settings.download_url.is_empty() {
+            self.complete(settings);
+        }
+    }
+
+    fn complete(&self, settings: &mut ProviderSettings) {
+        self.required.get().unwrap_or(&self.recorded).complete(settings);
+    }
+}
+
+impl Monitor {
+    /// Returns the settings of a request's package, from the package it names or from its options.
+    pub(super) fn settings_of(
+        &self,
+        package: &str,
+        choice: &PackageChoice,
+    ) -> Result<ProviderSettings, WireStatus> {
+        if !choice.package_ref.is_empty() {
+            return self.0.packages.get(&choice.package_ref).ok_or_else(|| {
+                WireStatus::unknown(format!("unknown provider package '{}'", choice.package_ref))
+            });
+        }
+        let version = match choice.version.as_str() {
+            "" => None,
+            text => Some(
+                semver::Version::parse(text.trim_start_matches('v')).map_err(|error| {
+                    WireStatus::unknown(format!("parse provider request: parse version {text}: {error}"))
+                })?,
+            ),
+        };
+        Ok(ProviderSettings {
+            package: package.to_owned(),
+            version,
+            download_url: choice.download_url.trim_end_matches('/').to_owned(),
+            checksums: choice.checksums.clone(),
+        })
+    }
+
+    /// Returns the provider that a request is served by: the explicit one, or the package's default one. `None` when
+    /// that one failed, and the run goes on all the same.
+    pub(super) async fn provider_for(
+        &self,
+        package: &str,
+        choice: &PackageChoice,
+        what: Wanted<'_>,
+    ) -> Result<Option<Serving>, Refused> {
+        if !choice.provider.is_empty() {
+            return match ProviderReference::parse(&choice.provider) {
+                Ok(reference) => Ok(Some(reference.into())),
+                Err(error) => Err(WireStatus::unknown(error.message().to_owned()).into()),
+            };
+        }
+        let mut settings = self.settings_of(package, choice)?;
+        if self.0.defaults.is_denied(&settings.package) {
+            return Err(self.denied(&settings.package, what));
+        }
+        self.0.defaults.complete(&mut settings);
+        let start = {
+            let key = settings.key();
+            let defaults = &self.0.defaults;
+            let mut started = defaults.started.lock().unwrap_or_else(PoisonError::into_inner);
+            match started.get(&key) {
+                Some(start) => start.clone(),
+                None => started.entry(key).or_insert(self.start(settings)).clone(),
+            }
+        };
+        let started = match start.peek() {
+            Some(started) => started.clone(),
+            None => tokio::select! {
+                biased;
+                started = start => started,
+                () = self.0.generator.executor().control().stopped() => Started::Ending,
+            },
+        };
+        match started {
+            Started::Ready(serving) => Ok(Some(serving)),
+            Started::Failed => Ok(None),
+            Started::Ending => Err(Refused::Unanswered(Unanswered::Ending)),
+        }
+    }
+
+    fn denied(&self, package: &str, what: Wanted<'_>) -> Refused {
+        let text = |what: &str| {
+            format!("Default provider for '{package}' disabled. '{what}' must use an explicit provider.")
+        };
+        match what {
+            // The program does not hear of it: the deployment fails.
+            Wanted::Resource(urn) => {
+                Refused::Unanswered(self.0.generator.bail(Some(urn), text(urn.as_str())))
+            }
+            Wanted::Token(token) => WireStatus::unknown(text(token)).into(),
+        }
+    }
+}

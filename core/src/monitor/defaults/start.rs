@@ -1,0 +1,72 @@
+//! Starting a default provider, once for all that want it.
+
+use futures::future::{BoxFuture, FutureExt as _, Shared};
+
+use super::{Serving, configuration, name::default_name};
+use crate::{
+    executor::Failure,
+    generator::Unanswered,
+    monitor::Monitor,
+    provider::settings::ProviderSettings,
+    resource::{Goal, ProviderReference},
+    token::TypeToken,
+};
+
+/// The start of a default provider, which any number of requests wait for.
+pub(super) type Start = Shared<BoxFuture<'static, Started>>;
+
+/// What came of it.
+#[derive(Clone)]
+pub(super) enum Started {
+    /// There it is.
+    Ready(Serving),
+    /// It failed, and the run goes on all the same.
+    Failed,
+    /// The run is ending.
+    Ending,
+}
+
+impl Monitor {
+    /// Starts a default provider in a task of its own: whoever waits for it may go away, and what was begun is brought
+    /// to its end.
+    pub(super) fn start(&self, settings: ProviderSettings) -> Start {
+        let monitor = self.clone();
+        // Whoever wants the provider is in flight, so that there is room for this.
+        let flight = self.0.in_flight.enter();
+        let task = self.runtime().spawner.spawn(async move {
+            let started = monitor.start_default(settings).await;
+            drop(flight);
+            started
+        });
+        let control = self.0.generator.executor().control().clone();
+        let start = task.map(move |started| match started {
+            Ok(Ok(started)) => started,
+            Ok(Err(Unanswered::Ending)) => Started::Ending,
+            Err(error) => {
+                control.fail(Failure::Fatal(error), true);
+                Started::Ending
+            }
+        });
+        start.boxed().shared()
+    }
+
+    async fn start_default(&self, settings: ProviderSettings) -> Result<Started, Unanswered> {
+        let inputs = settings.write(configuration::inputs(&settings.package, &self.0.run));
+        let goal = Box::new(Goal {
+            resource_type: TypeToken::provider_of(&settings.package),
+            name: default_name(&settings),
+            custom: true,
+            inputs,
+            ..Goal::default()
+        });
+        let generator = &self.0.generator;
+        let claim = generator.claim(&goal)?;
+        let outcome = generator.register(claim, goal).await?;
+        let state = outcome.state;
+        Ok(if outcome.succeeded {
+            Started::Ready(ProviderReference::new(state.urn.clone(), state.id.clone()).into())
+        } else {
+            Started::Failed
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! A stack as operations see it.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+
+use crate::{
+    engine::EngineParts, error::Error, event::OperationOutcome, executor::Control,
+    operation::OperationResult, project::Config, property::PropertyMap, state::journal::JournalReceiver,
+    store::StackStorage,
+};
+
+/// Where a stack lives, what it is called and configured with, and the engine that it belongs to.
+pub(crate) struct StackContext {
+    pub(crate) engine: Arc<EngineParts>,
+    pub(crate) storage: StackStorage,
+    pub(crate) organization: String,
+    pub(crate) project: String,
+    pub(crate) stack: String,
+    pub(crate) root_directory: Option<PathBuf>,
+    pub(crate) config: Config,
+    pub(crate) journal: Option<Arc<dyn JournalReceiver>>,
+    pub(crate) tags: BTreeMap<String, String>,
+}
+
+impl StackContext {
+    /// Returns the result of an operation whose task died.
+    pub(crate) fn died(&self, error: Error, control: &Control) -> OperationResult {
+        control.cancel();
+        OperationResult {
+            error: Some(error.with_hint(format!(
+                "the stack {}/{} is recovered when it is next opened",
+                self.project, self.stack
+            ))),
+            outcome: OperationOutcome::Failed,
+            changes: BTreeMap::new(),
+            outputs: PropertyMap::new(),
+            steps: Vec::new(),
+            diagnostics: Vec::new(),
+            snapshot: Arc::default(),
+            duration: Duration::ZERO,
+        }
+    }
+}

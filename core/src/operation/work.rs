@@ -1,0 +1,210 @@
+//! The work of an operation, between what was recorded before and what is to be recorded after.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{Frame, OperationKind, providers};
+use crate::{
+    diagnostic::{Diagnostic, Severity},
+    error::Result,
+    event::{EventPayload, OperationOutcome, StepEvent, Summary},
+    executor::{Executor, ExecutorOptions, Failure},
+    generator::{Generator, GeneratorOptions},
+    program::RunInfo,
+    property::PropertyMap,
+    provider::ProviderRegistry,
+    resource::PendingOperation,
+    runtime::Task,
+    state::{Base, Journal, Ledger, Snapshot, StateRef},
+};
+
+/// What the work left behind.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) outputs: Option<PropertyMap>,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) summary: Option<Summary>,
+    pub(super) steps: Vec<Arc<StepEvent>>,
+}
+
+impl Frame {
+    pub(super) async fn perform_loaded(
+        &self,
+        work: &mut Work,
+        snapshot: Snapshot,
+        journal: Option<Journal>,
+        began: Duration,
+    ) -> Result<()> {
+        let engine = &self.stack.engine;
+        work.snapshot = Arc::new(snapshot.clone());
+        let run = Arc::new(self.run_info(&snapshot).await?);
+        let records: Vec<StateRef> = Ledger::new(snapshot.clone()).records().cloned().collect();
+        let base = Arc::new(Base::new(records)?.with_plugins(&snapshot.manifest.plugins));
+        self.warn_of_pending(&snapshot);
+        let executor = Arc::new(Executor::new(
+            ExecutorOptions {
+                preview: self.options.dry_run,
+                parallel: self.options.parallelism(),
+                continue_on_error: self.options.continue_on_error,
+                ignore_protect: self.options.ignore_protect,
+                reports_refresh: self.kind == OperationKind::Refresh,
+                compares_outputs: self.options.use_legacy_refresh_diff,
+            },
+            engine.runtime.clone(),
+            self.events.clone(),
+            journal,
+            self.control.clone(),
+        ));
+        let source = providers::source(&self.stack, &run, &executor);
+        let registry = ProviderRegistry::new(
+            source,
+            engine.runtime.clone(),
+            self.options.dry_run,
+            self.options.disable_provider_preview,
+        );
+        let heard = engine
+            .service
+            .register(&self.stack.project, &self.stack.stack, self.events.clone());
+        self.session.own(|parts| {
+            parts.registry = Some(Arc::clone(&registry));
+            parts.heard = Some(heard);
+        });
+        let watcher = self.watch_cancellation(&registry);
+        let outputs = self.work(&executor, &registry, base, run).await;
+        if self.control.is_cancelled() {
+            self.tell_of_cancellation(watcher, &registry).await;
+        } else {
+            watcher.abort();
+        }
+        work.outputs = outputs;
+        work.steps = executor.take_steps();
+        work.summary = Some(Summary {
+            maybe_corrupt: executor.maybe_corrupt(),
+            duration_seconds: whole_seconds(engine.runtime.clock.elapsed().saturating_sub(began)),
+            resource_changes: executor.counts().to_map(),
+            is_preview: self.options.dry_run,
+            result: OperationOutcome::Succeeded,
+        });
+        self.say_how_it_ended();
+        // Warm processes go back before the stack is unlocked, so that the next operation finds them.
+        if !self.options.hold_session {
+            self.session.finish(false, &engine.runtime).await;
+        }
+        Ok(())
+    }
+
+    async fn work(
+        &self,
+        executor: &Arc<Executor>,
+        registry: &Arc<ProviderRegistry>,
+        base: Arc<Base>,
+        run: Arc<RunInfo>,
+    ) -> Option<PropertyMap> {
+        let base = match self.refresh_pass(executor, registry, base).await {
+            Ok(base) => base,
+            Err(error) => {
+                self.control.fail(Failure::Fatal(error), true);
+                return None;
+            }
+        };
+        if self.kind == OperationKind::Refresh || self.control.has_failed() || self.control.is_stopped() {
+            return None;
+        }
+        let options = GeneratorOptions {
+            stack: self.stack.stack.clone(),
+            project: self.stack.project.clone(),
+            replace_targets: self.options.replace_targets.clone(),
+            use_legacy_diff: self.options.use_legacy_diff,
+            disable_resource_references: self.options.disable_resource_references,
+            disable_output_values: self.options.disable_output_values,
+        };
+        let generator = Arc::new(Generator::new(
+            options,
+            base,
+            Arc::clone(executor),
+            Arc::clone(registry),
+        ));
+        match self.kind {
+            OperationKind::Update => self.update(&generator, run).await,
+            OperationKind::Destroy => {
+                generator.delete_leftovers().await;
+                None
+            }
+            OperationKind::Refresh => None,
+        }
+    }
+
+    /// At the first cancellation every provider is told; what runs is left to finish.
+    fn watch_cancellation(&self, registry: &Arc<ProviderRegistry>) -> Task<()> {
+        let (control, registry) = (self.control.clone(), Arc::clone(registry));
+        self.stack.engine.runtime.spawner.spawn(async move {
+            control.cancelled().await;
+            registry.cancel().await;
+        })
+    }
+
+    /// Sees to it that every provider has heard of the cancellation, those that were loaded after it included.
+    async fn tell_of_cancellation(&self, watcher: Task<()>, registry: &Arc<ProviderRegistry>) {
+        let told = async {
+            drop(watcher.await);
+            registry.cancel().await;
+        };
+        tokio::select! {
+            () = told => {}
+            // Who insists does not wait for a provider that does not answer.
+            () = self.control.terminated() => {}
+        }
+    }
+
+    /// Decrypts the configuration, announces it, and tells the program what it is to know.
+    async fn run_info(&self, snapshot: &Snapshot) -> Result<RunInfo> {
+        let stack = &self.stack;
+        let config = match &snapshot.secrets {
+            Some(manager) => stack.config.decrypt(&**manager).await?,
+            None => stack.config.in_the_clear()?,
+        };
+        config.each_secret(|secret| self.events.redactor().learn([secret]));
+        self.events.emit_with(false, || EventPayload::Prelude {
+            config: config.blinded(),
+        });
+        Ok(RunInfo {
+            project: stack.project.clone(),
+            stack: stack.stack.clone(),
+            organization: stack.organization.clone(),
+            root_directory: stack.root_directory.clone(),
+            config: config.texts(),
+            config_secret_keys: config.secret_keys(),
+            dry_run: self.options.dry_run,
+            parallel: i32::try_from(self.options.parallelism()).unwrap_or(i32::MAX),
+        })
+    }
+
+    fn warn_of_pending(&self, snapshot: &Snapshot) {
+        if self.kind != OperationKind::Update
+            || self.options.dry_run
+            || snapshot.pending_operations.is_empty()
+        {
+            return;
+        }
+        let count = snapshot.pending_operations.len();
+        let mut text = format!(
+            "Attempting to deploy or update resources with {count} pending operations from previous deployment."
+        );
+        for operation in &snapshot.pending_operations {
+            text.push_str(&format!(
+                "\n  * {}, interrupted while {}",
+                operation.resource.urn,
+                pending_name(operation)
+            ));
+        }
+        text.push_str("\nThese resources are in an unknown state because the engine was interrupted while waiting for changes to these resources to complete.");
+        self.events.diagnostic(Diagnostic::new(Severity::Warning, text));
+    }
+}
+
+fn pending_name(operation: &PendingOperation) -> String {
+    format!("{:?}", operation.kind).to_lowercase()
+}
+
+pub(super) fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
+}

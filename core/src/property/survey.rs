@@ -1,0 +1,175 @@
+//! One look through values: what is in them that somebody has to see to.
+
+use crate::property::{
+    ArchiveSource, AssetSource, PathElement, PropertyMap, PropertyValue, path::PropertyPath,
+    signature::SIGNATURE,
+};
+
+/// What is anywhere in a map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Survey {
+    /// An asset or an archive.
+    pub(crate) assets: bool,
+    /// A secret.
+    pub(crate) secrets: bool,
+    /// A plain object with the key by which state and messages tell special values from objects: it could be written,
+    /// but not read again.
+    pub(crate) forged: bool,
+}
+
+impl PropertyMap {
+    /// Looks through all values, once.
+    pub(crate) fn survey(&self) -> Survey {
+        let mut survey = Survey::default();
+        for value in self.values() {
+            value.look_through(&mut survey);
+        }
+        survey
+    }
+
+    /// Returns what is wrong with values that hold an object which cannot be told from a special value.
+    pub(crate) fn forgery(&self, label: &str) -> Option<String> {
+        let place = self
+            .iter()
+            .find_map(|(key, value)| value.forged_below(PropertyPath::default(), key.as_str().into()));
+        place.map(|place| {
+            format!(
+                "{label}.{place}: an object must not have the key '{SIGNATURE}', which marks special values"
+            )
+        })
+    }
+
+    /// Tells whether an object of this content would be taken for a special value.
+    pub(crate) fn is_forged(&self) -> bool {
+        // Names are sorted, and nearly all begin with a letter.
+        self.keys()
+            .next()
+            .is_some_and(|first| first.as_str() <= SIGNATURE)
+            && self.contains_key(SIGNATURE)
+    }
+}
+
+impl PropertyValue {
+    /// Looks through this value and all inside, once.
+    pub(crate) fn survey(&self) -> Survey {
+        let mut survey = Survey::default();
+        self.look_through(&mut survey);
+        survey
+    }
+
+    fn look_through(&self, survey: &mut Survey) {
+        self.any(&mut |value| {
+            match value {
+                Self::Object(map) => survey.forged |= map.is_forged(),
+                Self::Asset(_) => survey.assets = true,
+                Self::Archive(archive) => {
+                    survey.assets = true;
+                    survey.forged |=
+                        matches!(&archive.source, ArchiveSource::Assets(assets) if assets.contains_key(SIGNATURE));
+                }
+                value => survey.secrets |= value.is_secret(),
+            }
+            false
+        });
+    }
+
+    fn forged_below(&self, mut path: PropertyPath, element: PathElement) -> Option<PropertyPath> {
+        path.push(element);
+        match self {
+            Self::Object(map) if map.is_forged() => Some(path),
+            Self::Archive(archive) if self.survey().forged => match &archive.source {
+                ArchiveSource::Assets(assets) if !assets.contains_key(SIGNATURE) => assets
+                    .iter()
+                    .find_map(|(name, asset)| asset.forged_below(path.clone(), name.as_str().into())),
+                _ => Some(path),
+            },
+            Self::Object(map) => map
+                .iter()
+                .find_map(|(key, value)| value.forged_below(path.clone(), key.as_str().into())),
+            Self::Array(values) => values
+                .iter()
+                .enumerate()
+                .find_map(|(index, value)| value.forged_below(path.clone(), index.into())),
+            // What is below is nobody's to know.
+            Self::Secret(_) | Self::Output(_) => self.survey().forged.then_some(path),
+            _ => None,
+        }
+    }
+
+    /// Calls `learn` with every text that is secret.
+    pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str)) {
+        self.any(&mut |value| {
+            if value.is_secret() {
+                value.any(&mut |inner| {
+                    match inner {
+                        Self::String(text) => learn(text),
+                        Self::Asset(asset) => {
+                            if let AssetSource::Text(text) = &asset.source {
+                                learn(text);
+                            }
+                        }
+                        _ => {}
+                    }
+                    false
+                });
+            }
+            false
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::property::json::from_plain_json;
+
+    fn forged() -> PropertyValue {
+        PropertyValue::Object([(SIGNATURE, "zzz".into())].into_iter().collect())
+    }
+
+    #[test]
+    fn a_look_finds_what_is_there_and_only_that() {
+        assert_eq!(PropertyMap::new().survey(), Survey::default());
+        let map = from_plain_json(br#"{"a": [{"b": {"5": 1, "4": "x"}}], "c": "text"}"#).unwrap();
+        assert_eq!(map.survey(), Survey::default());
+        let secret = PropertyValue::array(vec![PropertyValue::secret("x".into())]);
+        let map: PropertyMap = [("a", secret)].into_iter().collect();
+        assert_eq!(
+            map.survey(),
+            Survey {
+                secrets: true,
+                ..Survey::default()
+            }
+        );
+    }
+
+    #[test]
+    fn a_forged_object_is_named_by_its_path_and_what_is_secret_is_not() {
+        let place = |value: PropertyValue| {
+            let map: PropertyMap = [("a", "x".into()), ("b", value)].into_iter().collect();
+            assert!(map.survey().forged);
+            let text = map.forgery("inputs").unwrap();
+            text.split(':').next().unwrap().to_owned()
+        };
+        assert_eq!(place(forged()), "inputs.b");
+        assert_eq!(
+            place(PropertyValue::array(vec![1.0.into(), forged()])),
+            "inputs.b[1]"
+        );
+        let inner = PropertyMap::from_iter([("0", 1.0.into()), ("k", forged())]);
+        assert_eq!(place(inner.clone().into()), "inputs.b.k");
+        assert_eq!(place(PropertyValue::secret(inner.into())), "inputs.b");
+        // The names of a map itself are nobody's mark.
+        let map: PropertyMap = [(SIGNATURE, "zzz".into())].into_iter().collect();
+        assert!(!map.survey().forged && map.forgery("inputs").is_none());
+    }
+
+    #[test]
+    fn texts_count_as_secret_inside_of_secrets_only() {
+        let sealed = from_plain_json(br#"{"user": "bob", "list": ["one", 2]}"#).unwrap();
+        let value = PropertyValue::array(vec!["open".into(), PropertyValue::secret(sealed.into())]);
+        let mut texts = Vec::new();
+        value.each_secret_text(&mut |text| texts.push(text.to_owned()));
+        assert_eq!(texts, ["one", "bob"]);
+    }
+}

@@ -1,0 +1,122 @@
+//! Greeting and configuration: what a provider says that it takes, and what it is sent.
+
+use super::*;
+
+#[tokio::test]
+async fn a_provider_without_a_greeting_says_in_configure_what_it_takes() {
+    let (create_call, requests) = recorded(created(Struct::default()));
+    let fake = Fake {
+        configure: Some(Box::new(|_| {
+            Ok(rpc::ConfigureResponse {
+                accept_secrets: true,
+                ..rpc::ConfigureResponse::default()
+            })
+        })),
+        create: create_call,
+        ..Fake::default()
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let inputs = map([("token", secret("t"))]);
+    provider.create(create(inputs.clone(), false)).await.unwrap();
+    let sent = requests.recv().unwrap().properties.unwrap();
+    assert!(matches!(sent.fields["token"].kind, Some(Kind::StructValue(_))));
+    // It did not say that it knows how to preview, so the preview is made of the inputs.
+    let response = provider.create(create(inputs.clone(), true)).await.unwrap();
+    assert_eq!((response.id.as_str(), response.outputs), ("", inputs));
+    assert!(requests.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_configuration_with_unknowns_keeps_all_calls_from_the_provider() {
+    let fake = Fake::greeting(true);
+    let calls = Arc::clone(&fake.calls);
+    let provider = ready(fake, map([("region", PropertyValue::unknown())])).await;
+    let news = map([("a", "b".into())]);
+    assert_eq!(provider.check(check(news.clone())).await.unwrap().inputs, news);
+    let unavailable = provider.diff(diff()).await.unwrap().unavailable.unwrap();
+    assert!(unavailable.starts_with("The provider for this resource has inputs that are not known"));
+    let response = provider.create(create(news.clone(), true)).await.unwrap();
+    assert!(response.outputs.is_empty() && response.id.is_empty());
+    assert!(provider.create(create(news, false)).await.is_err());
+    assert_eq!(
+        provider.read(read(PropertyMap::new())).await.unwrap().outputs,
+        Some(PropertyMap::new())
+    );
+    let invoke = InvokeRequest {
+        token: "files:index:get".into(),
+        arguments: PropertyMap::new(),
+        preview: true,
+    };
+    assert!(provider.invoke(invoke).await.unwrap().result.is_empty());
+    assert_eq!(*calls.lock().unwrap(), ["handshake"]);
+}
+
+#[tokio::test]
+async fn a_provider_need_not_know_the_questions_about_configurations() {
+    let provider = connect(Fake::default()).await;
+    let news = map([("token", secret("t"))]);
+    assert_eq!(
+        provider.check_config(check(news.clone())).await.unwrap().inputs,
+        news
+    );
+    let response = provider.diff_config(diff()).await.unwrap();
+    assert_eq!(
+        (response.changes, response.replaces),
+        (DiffChanges::Unknown, vec![])
+    );
+}
+
+#[tokio::test]
+async fn a_checked_configuration_has_its_secrets_again() {
+    let (check_call, requests) = recorded(rpc::CheckResponse {
+        inputs: Some(wire([("token", "t")])),
+        failures: vec![],
+    });
+    let fake = Fake {
+        check_config: check_call,
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let news = map([("token", secret("t")), ("later", PropertyValue::unknown())]);
+    let response = provider.check_config(check(news)).await.unwrap();
+    assert_eq!(response.inputs, map([("token", secret("t"))]));
+    let sent = requests.recv().unwrap().news.unwrap();
+    assert_eq!(sent.fields["token"], wire([("token", "t")]).fields["token"]);
+    assert!(sent.fields.contains_key("later"));
+}
+
+#[tokio::test]
+async fn a_configuration_is_sent_as_a_whole_and_as_texts() {
+    let (configure_call, requests) = recorded(rpc::ConfigureResponse::default());
+    let fake = Fake {
+        configure: configure_call,
+        ..Fake::greeting(true)
+    };
+    let inputs = map([
+        ("count", 3.0.into()),
+        ("list", vec!["a".into(), secret("b")].into()),
+        ("token", secret("t")),
+        ("version", "1.0.0".into()),
+    ]);
+    let provider = ready(fake, inputs).await;
+    assert!(provider.capabilities().await.unwrap().accept_secrets);
+    let request = requests.recv().unwrap();
+    let variables: Vec<String> = request
+        .variables
+        .iter()
+        .map(|(key, text)| format!("{key}={text}"))
+        .collect();
+    assert_eq!(
+        variables,
+        [
+            "files:config:count=3",
+            "files:config:list=[\"a\",\"b\"]",
+            "files:config:token=t"
+        ]
+    );
+    let args = request.args.unwrap();
+    assert_eq!(args.fields.len(), 4);
+    assert!(matches!(args.fields["token"].kind, Some(Kind::StructValue(_))));
+    assert_eq!(request.r#type.unwrap(), "pulumi:providers:files");
+    assert!(request.accept_secrets && request.sends_old_inputs_to_delete);
+}

@@ -1,0 +1,129 @@
+//! Failures of a provider: their words, their status and their details.
+
+use super::*;
+
+pub(super) fn with_detail(code: tonic::Code, message: &str, name: &str, detail: Vec<u8>) -> Status {
+    let status = google::rpc::Status {
+        code: code.into(),
+        message: message.into(),
+        details: vec![prost_types::Any {
+            type_url: format!("type.googleapis.com/{name}"),
+            value: detail,
+        }],
+    };
+    Status::with_details(code, message, status.encode_to_vec().into())
+}
+
+#[tokio::test]
+async fn a_refused_configuration_fails_every_later_call_with_the_missing_keys() {
+    let key = |name: &str| rpc::configure_error_missing_keys::MissingKey {
+        name: name.into(),
+        description: format!("the {name}"),
+    };
+    let detail = rpc::ConfigureErrorMissingKeys {
+        missing_keys: vec![key("region"), key("zone")],
+    };
+    let fake = Fake {
+        configure: Some(Box::new(move |_| {
+            let name = "pulumirpc.ConfigureErrorMissingKeys";
+            Err(with_detail(
+                tonic::Code::InvalidArgument,
+                "bad",
+                name,
+                detail.encode_to_vec(),
+            ))
+        })),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    for _ in 0..2 {
+        let error = provider.check(check(PropertyMap::new())).await.unwrap_err();
+        assert_eq!(
+            error.message,
+            "missing required configuration key \"region\": the region\n\
+             Set a value using the command `pulumi config set region <value>`.\n\
+             missing required configuration key \"zone\": the zone\n\
+             Set a value using the command `pulumi config set zone <value>`."
+        );
+        assert_eq!(error.missing_keys.len(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_failed_initialization_keeps_what_exists() {
+    let detail = rpc::ErrorResourceInitFailed {
+        id: "half".into(),
+        properties: Some(wire([("token", "t")])),
+        reasons: vec!["not ready".into()],
+        inputs: None,
+        refresh_before_update: true,
+    };
+    let fake = Fake {
+        create: Some(Box::new(move |_| {
+            let name = "pulumirpc.ErrorResourceInitFailed";
+            Err(with_detail(
+                tonic::Code::Unknown,
+                "init",
+                name,
+                detail.encode_to_vec(),
+            ))
+        })),
+        ..Fake::greeting(false)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let inputs = map([("token", secret("t"))]);
+    let error = provider.create(create(inputs.clone(), false)).await.unwrap_err();
+    let failure = error.init_failure.unwrap();
+    assert_eq!(
+        (failure.id.as_str(), failure.reasons),
+        ("half", vec!["not ready".to_owned()])
+    );
+    assert_eq!(failure.outputs, inputs);
+    assert!(failure.refresh_before_update);
+}
+
+#[tokio::test]
+async fn a_failure_keeps_the_words_and_the_status_of_the_provider() {
+    let fake = Fake {
+        delete: Some(Box::new(|_| Err(Status::data_loss("the disk is gone: 100%")))),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let request = DeleteRequest {
+        urn: urn(),
+        resource_type: "files:index:File".into(),
+        name: "a".into(),
+        id: "id".into(),
+        inputs: PropertyMap::new(),
+        outputs: PropertyMap::new(),
+        timeout: 0.0,
+    };
+    let error = provider.delete(request).await.unwrap_err();
+    assert_eq!(
+        (error.status, error.message.as_str()),
+        (ProviderStatus::DataLoss, "the disk is gone: 100%")
+    );
+}
+
+#[tokio::test]
+async fn a_read_tells_what_is_gone_from_what_it_can_not_tell() {
+    let fake = Fake {
+        read: Some(Box::new(|request| {
+            Ok(match request.inputs.unwrap_or_default().fields.len() {
+                0 => rpc::ReadResponse::default(),
+                _ => rpc::ReadResponse {
+                    id: request.id,
+                    properties: Some(wire([("token", "t")])),
+                    ..rpc::ReadResponse::default()
+                },
+            })
+        })),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let gone = provider.read(read(PropertyMap::new())).await.unwrap();
+    assert!(gone.id.is_empty() && gone.outputs.is_none());
+    let there = provider.read(read(map([("a", "b".into())]))).await.unwrap();
+    assert_eq!((there.id.as_str(), there.inputs), ("id", None));
+    assert_eq!(there.outputs, Some(map([("token", "t".into())])));
+}

@@ -1,0 +1,158 @@
+//! Tests of each wrapper rule against a provider on the other side of a real connection.
+
+mod configuration;
+mod failures;
+mod process;
+mod unreadable;
+mod values;
+
+use std::{
+    sync::{Mutex, mpsc},
+    time::Duration,
+};
+
+use prost::Message as _;
+use stackwright_proto::{
+    google, pulumirpc as rpc,
+    values::{Struct, value::Kind},
+};
+use tonic::Status;
+
+use super::{
+    fake::{Answer, Fake},
+    *,
+};
+use crate::{
+    plugin::{PluginCommand, PluginProcess, PluginTimeouts, Start},
+    property::{Asset, AssetSource, PropertyMap, PropertyValue, Unknown},
+    provider::{DiffChanges, ProviderStatus},
+    urn::Urn,
+};
+
+fn runtime() -> Runtime {
+    Runtime::system(tokio::runtime::Handle::current())
+}
+
+async fn connect(fake: Fake) -> GrpcProvider {
+    let address = format!("127.0.0.1:{}", fake.serve().await);
+    let (timeouts, options) = (PluginTimeouts::default(), GrpcOptions::default());
+    GrpcProvider::at_address("files", &address, timeouts, options, &runtime())
+        .await
+        .unwrap()
+}
+
+/// Greets and configures with `inputs`.
+async fn ready(fake: Fake, inputs: PropertyMap) -> GrpcProvider {
+    let provider = connect(fake).await;
+    provider.handshake(HandshakeRequest::default()).await.unwrap();
+    assert_eq!(provider.configure(configuration(inputs)).await.unwrap(), None);
+    provider
+}
+
+fn configuration(inputs: PropertyMap) -> ConfigureRequest {
+    ConfigureRequest {
+        urn: Urn::parse("urn:pulumi:dev::shop::pulumi:providers:files::default").unwrap(),
+        name: "default".into(),
+        id: "1".into(),
+        inputs,
+    }
+}
+
+/// A closure that remembers its requests and answers the same every time.
+fn recorded<Q: Send + 'static, A: Clone + Send + Sync + 'static>(
+    answer: A,
+) -> (Answer<Q, A>, mpsc::Receiver<Q>) {
+    let (sender, receiver) = mpsc::channel();
+    let sender = Mutex::new(sender);
+    let closure = move |request| {
+        sender.lock().unwrap().send(request).unwrap();
+        Ok(answer.clone())
+    };
+    (Some(Box::new(closure)), receiver)
+}
+
+fn map(entries: impl IntoIterator<Item = (&'static str, PropertyValue)>) -> PropertyMap {
+    entries.into_iter().collect()
+}
+
+fn secret(text: &str) -> PropertyValue {
+    PropertyValue::secret(text.into())
+}
+
+fn wire(entries: impl IntoIterator<Item = (&'static str, &'static str)>) -> Struct {
+    let string = |text: &str| stackwright_proto::values::Value {
+        kind: Some(Kind::StringValue(text.into())),
+    };
+    Struct {
+        fields: entries
+            .into_iter()
+            .map(|(key, text)| (key.to_owned(), string(text)))
+            .collect(),
+    }
+}
+
+fn urn() -> Urn {
+    Urn::parse("urn:pulumi:dev::shop::files:index:File::a").unwrap()
+}
+
+fn create(inputs: PropertyMap, preview: bool) -> CreateRequest {
+    CreateRequest {
+        urn: urn(),
+        resource_type: "files:index:File".into(),
+        name: "a".into(),
+        inputs,
+        timeout: 1.5,
+        preview,
+    }
+}
+
+fn read(inputs: PropertyMap) -> ReadRequest {
+    ReadRequest {
+        urn: urn(),
+        resource_type: "files:index:File".into(),
+        name: "a".into(),
+        id: "id".into(),
+        inputs,
+        properties: PropertyMap::new(),
+        timeout: 0.0,
+        preview: false,
+    }
+}
+
+fn check(news: PropertyMap) -> CheckRequest {
+    CheckRequest {
+        urn: urn(),
+        resource_type: "files:index:File".into(),
+        name: "a".into(),
+        olds: None,
+        news,
+        random_seed: vec![7],
+        preview: true,
+    }
+}
+
+fn diff() -> DiffRequest {
+    let asset = PropertyValue::Asset(Arc::new(Asset {
+        hash: "00ff".into(),
+        source: AssetSource::Text("long text".into()),
+    }));
+    DiffRequest {
+        urn: urn(),
+        resource_type: "files:index:File".into(),
+        name: "a".into(),
+        id: "id".into(),
+        old_inputs: map([("source", asset.clone())]),
+        old_outputs: map([("source", asset.clone())]),
+        news: map([("source", asset)]),
+        ignore_changes: vec!["mode".into()],
+        preview: false,
+    }
+}
+
+fn created(properties: Struct) -> rpc::CreateResponse {
+    rpc::CreateResponse {
+        id: "new".into(),
+        properties: Some(properties),
+        refresh_before_update: false,
+    }
+}

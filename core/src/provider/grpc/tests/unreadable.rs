@@ -1,0 +1,254 @@
+//! Answers that cannot be read, or only in part: what was made is not lost.
+
+use std::convert::Infallible;
+
+use futures::future::{BoxFuture, FutureExt as _};
+use stackwright_proto::values::{ListValue, Value};
+use tonic::{
+    Request, Response,
+    body::Body,
+    codegen::{Service, http},
+    server::{Grpc, NamedService, UnaryService},
+};
+use tonic_prost::ProstCodec;
+
+use super::{failures::with_detail, *};
+use crate::property::MAX_DEPTH;
+
+/// Outputs with an object that says that it is something which nobody knows.
+fn garbage() -> Struct {
+    let kind = Some(Kind::StructValue(wire([(
+        "4dabf18193072939515e22adb298388d",
+        "of no kind that there is",
+    )])));
+    Struct {
+        fields: [("odd".to_owned(), Value { kind })].into(),
+    }
+}
+
+#[tokio::test]
+async fn what_was_made_keeps_its_id_although_its_outputs_cannot_be_read() {
+    let (create_call, _requests) = recorded(created(garbage()));
+    let fake = Fake {
+        create: create_call,
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let error = provider
+        .create(create(PropertyMap::new(), false))
+        .await
+        .unwrap_err();
+    let failure = error.init_failure.unwrap();
+    assert_eq!(failure.id, created(Struct::default()).id);
+    assert!(failure.outputs.is_empty() && failure.reasons == [error.message]);
+    // A preview made nothing.
+    let error = provider
+        .create(create(PropertyMap::new(), true))
+        .await
+        .unwrap_err();
+    assert!(error.init_failure.is_none());
+}
+
+/// Outputs that nest so deep.
+fn nested(levels: usize) -> Struct {
+    let mut value = Value {
+        kind: Some(Kind::StringValue("leaf".into())),
+    };
+    for level in 0..levels {
+        let kind = if level % 2 == 0 {
+            Kind::ListValue(ListValue { values: vec![value] })
+        } else {
+            Kind::StructValue(Struct {
+                fields: [("k".to_owned(), value)].into(),
+            })
+        };
+        value = Value { kind: Some(kind) };
+    }
+    Struct {
+        fields: [("deep".to_owned(), value)].into(),
+    }
+}
+
+async fn answering(properties: Struct) -> GrpcProvider {
+    let made = created(properties.clone());
+    let changed = rpc::UpdateResponse {
+        properties: Some(properties),
+        ..rpc::UpdateResponse::default()
+    };
+    let fake = Fake {
+        create: Some(Box::new(move |_| Ok(made.clone()))),
+        update: Some(Box::new(move |_| Ok(changed.clone()))),
+        ..Fake::greeting(true)
+    };
+    ready(fake, PropertyMap::new()).await
+}
+
+fn update() -> UpdateRequest {
+    UpdateRequest {
+        urn: urn(),
+        resource_type: "files:index:File".into(),
+        name: "a".into(),
+        id: "id".into(),
+        old_inputs: PropertyMap::new(),
+        old_outputs: map([("old", "1".into())]),
+        news: PropertyMap::new(),
+        ignore_changes: Vec::new(),
+        timeout: 0.0,
+        preview: false,
+    }
+}
+
+#[tokio::test]
+async fn outputs_may_nest_a_thousand_levels() {
+    for levels in [40, 100, 1000, MAX_DEPTH - 1] {
+        let provider = answering(nested(levels)).await;
+        let answer = provider.create(create(PropertyMap::new(), false)).await.unwrap();
+        let mut value = answer.outputs.get("deep").unwrap();
+        let mut found = 0;
+        loop {
+            value = match value {
+                PropertyValue::Array(values) => &values[0],
+                PropertyValue::Object(map) => map.get("k").unwrap(),
+                leaf => break assert_eq!(leaf.as_str(), Some("leaf")),
+            };
+            found += 1;
+        }
+        assert_eq!(found, levels);
+        // And so they may be sent back.
+        let request = UpdateRequest {
+            old_outputs: answer.outputs,
+            ..update()
+        };
+        provider.update(request).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_was_made_keeps_its_id_although_its_outputs_nest_too_deep() {
+    let provider = answering(nested(MAX_DEPTH + 1)).await;
+    let error = provider
+        .create(create(PropertyMap::new(), false))
+        .await
+        .unwrap_err();
+    let text = format!("values nest deeper than {MAX_DEPTH} levels");
+    assert!(error.message.ends_with(&text), "{}", error.message);
+    assert_eq!(error.init_failure.unwrap().id, created(Struct::default()).id);
+    let error = provider.update(update()).await.unwrap_err();
+    let failure = error.init_failure.unwrap();
+    assert_eq!(
+        (failure.id.as_str(), failure.outputs),
+        ("id", update().old_outputs)
+    );
+}
+
+#[tokio::test]
+async fn what_exists_after_a_failed_initialization_keeps_its_id_although_its_outputs_cannot_be_read() {
+    let detail = rpc::ErrorResourceInitFailed {
+        id: "half".into(),
+        properties: Some(garbage()),
+        reasons: vec!["not ready".into()],
+        ..rpc::ErrorResourceInitFailed::default()
+    };
+    let failing = move || {
+        let name = "pulumirpc.ErrorResourceInitFailed";
+        with_detail(tonic::Code::Unknown, "init", name, detail.encode_to_vec())
+    };
+    let (create_fails, update_fails, read_fails) = (failing.clone(), failing.clone(), failing);
+    let fake = Fake {
+        create: Some(Box::new(move |_| Err(create_fails()))),
+        update: Some(Box::new(move |_| Err(update_fails()))),
+        read: Some(Box::new(move |_| Err(read_fails()))),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let error = provider
+        .create(create(PropertyMap::new(), false))
+        .await
+        .unwrap_err();
+    let failure = error.init_failure.unwrap();
+    assert_eq!((failure.id.as_str(), failure.reasons.len()), ("half", 2));
+    assert!(
+        failure.reasons[1].contains("unrecognized signature"),
+        "{:?}",
+        failure.reasons
+    );
+    let error = provider.update(update()).await.unwrap_err();
+    assert_eq!(error.init_failure.unwrap().outputs, update().old_outputs);
+    // A read found nothing that could take the place of what is recorded.
+    let error = provider.read(read(PropertyMap::new())).await.unwrap_err();
+    assert!(error.init_failure.is_none());
+}
+
+/// A server that answers every call with bytes that are no message of the protocol.
+#[derive(Clone)]
+struct Odd;
+
+impl NamedService for Odd {
+    const NAME: &'static str = "pulumirpc.ResourceProvider";
+}
+
+impl UnaryService<()> for Odd {
+    type Response = prost_types::Any;
+    type Future = BoxFuture<'static, Result<Response<Self::Response>, Status>>;
+
+    fn call(&mut self, _request: Request<()>) -> Self::Future {
+        // The first field of Create's and Update's answers is a text and a struct; here they end too early.
+        let odd = prost_types::Any {
+            type_url: "id".into(),
+            value: vec![0x0a, 9],
+        };
+        async move { Ok(Response::new(odd)) }.boxed()
+    }
+}
+
+impl Service<http::Request<Body>> for Odd {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(
+        &mut self,
+        _context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Result<(), Infallible>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let codec = ProstCodec::<prost_types::Any, ()>::default();
+        async move { Ok(Grpc::new(codec).unary(Self, request).await) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_message_is_told_from_none() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = tonic::transport::Server::builder()
+        .add_service(Odd)
+        .serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener));
+    tokio::spawn(server);
+    let (timeouts, options) = (PluginTimeouts::default(), GrpcOptions::default());
+    let provider = GrpcProvider::at_address("files", &address, timeouts, options, &runtime())
+        .await
+        .unwrap();
+    let error = provider
+        .create(create(PropertyMap::new(), false))
+        .await
+        .unwrap_err();
+    assert!(error.unreadable, "{error}");
+    assert!(
+        error.message.contains("could not be spoken to during Create"),
+        "{error}"
+    );
+    // The words of the provider are read.
+    let fake = Fake {
+        create: Some(Box::new(|_| Err(Status::internal("no")))),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let error = provider
+        .create(create(PropertyMap::new(), false))
+        .await
+        .unwrap_err();
+    assert!(!error.unreadable);
+}

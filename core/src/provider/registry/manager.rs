@@ -1,0 +1,157 @@
+//! The provider of provider resources: Check loads, Create and Update configure, Delete lets go.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::{Instance, ProviderRegistry};
+use crate::{
+    property::PropertyMap,
+    provider::{
+        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
+        DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest, Provider, ProviderError,
+        ProviderResult, ProviderStatus, UpdateRequest, UpdateResponse, settings::ProviderSettings,
+    },
+    resource::{ProviderReference, UNKNOWN_ID},
+    urn::Urn,
+};
+
+/// Manages provider resources on behalf of the registry.
+pub(super) struct Manager(pub(super) Arc<ProviderRegistry>);
+
+#[async_trait]
+impl Provider for Manager {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(Capabilities::all())
+    }
+
+    async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        let registry = &self.0;
+        let loaded = registry.state().loaded.get(&request.urn).cloned();
+        let instance = registry.loaded(loaded, &request.urn, &request.news).await?;
+        registry
+            .state()
+            .loaded
+            .insert(request.urn.clone(), instance.clone());
+        let news = request.news.clone();
+        let stripped = CheckRequest {
+            olds: request.olds.as_ref().map(ProviderSettings::strip),
+            news: ProviderSettings::strip(&news),
+            ..request
+        };
+        let urn = stripped.urn.clone();
+        let mut response = instance
+            .provider
+            .check_config(stripped)
+            .await
+            .map_err(configuration_error)?;
+        response.inputs = ProviderSettings::restore(response.inputs, &news).map_err(|text| {
+            ProviderError::new(
+                ProviderStatus::InvalidArgument,
+                format!("provider \"{urn}\" {text}"),
+            )
+        })?;
+        registry.state().news.insert(urn, response.inputs.clone());
+        Ok(response)
+    }
+
+    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        let registry = &self.0;
+        let loaded = registry.state().loaded.get(&request.urn).cloned();
+        let instance = registry.loaded(loaded, &request.urn, &request.news).await?;
+        let (outputs, news) = (request.old_outputs.clone(), request.news.clone());
+        let stripped = DiffRequest {
+            old_inputs: ProviderSettings::strip(&request.old_inputs),
+            old_outputs: ProviderSettings::strip(&request.old_outputs),
+            news: ProviderSettings::strip(&request.news),
+            ..request
+        };
+        let mut diff = instance
+            .provider
+            .diff_config(stripped)
+            .await
+            .map_err(configuration_error)?;
+        if diff.changes == DiffChanges::Unknown {
+            // What the provider was configured with is what counts, not what an older program asked for.
+            let same = ProviderSettings::strip(&outputs) == ProviderSettings::strip(&news)
+                && outputs.get("version") == news.get("version");
+            diff.changes = if same {
+                DiffChanges::None
+            } else {
+                DiffChanges::Some
+            };
+        }
+        Ok(diff)
+    }
+
+    async fn configure(&self, request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
+        self.0
+            .configure_loaded(&request.urn, request.id.as_str(), &request.inputs)
+            .await?;
+        Ok(None)
+    }
+
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        let registry = &self.0;
+        let id = if request.preview {
+            UNKNOWN_ID.to_owned()
+        } else {
+            registry.runtime.random.uuid()
+        };
+        registry
+            .configure_loaded(&request.urn, &id, &request.inputs)
+            .await?;
+        Ok(CreateResponse {
+            id: id.into(),
+            outputs: ProviderSettings::outputs(&request.inputs),
+            refresh_before_update: false,
+        })
+    }
+
+    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+        self.0
+            .configure_loaded(&request.urn, request.id.as_str(), &request.news)
+            .await?;
+        Ok(UpdateResponse {
+            outputs: ProviderSettings::outputs(&request.news),
+            refresh_before_update: false,
+        })
+    }
+
+    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+        let reference = ProviderReference::new(request.urn, request.id);
+        drop(self.0.state().configured.remove(&reference.to_string()));
+        Ok(())
+    }
+}
+
+impl ProviderRegistry {
+    /// Returns the instance that Check has loaded, or else one that is loaded now.
+    async fn loaded(
+        &self,
+        loaded: Option<Instance>,
+        urn: &Urn,
+        inputs: &PropertyMap,
+    ) -> ProviderResult<Instance> {
+        match loaded {
+            Some(instance) => Ok(instance),
+            None => self
+                .load(urn, inputs)
+                .await
+                .map_err(|error| ProviderError::unreached(&error)),
+        }
+    }
+
+    async fn configure_loaded(&self, urn: &Urn, id: &str, inputs: &PropertyMap) -> ProviderResult<()> {
+        let loaded = self.state().loaded.remove(urn);
+        let instance = self.loaded(loaded, urn, inputs).await?;
+        let reference = ProviderReference::new(urn.clone(), id.into());
+        self.configure(instance, &reference, inputs).await.map(drop)
+    }
+}
+
+/// The two questions about a configuration show the whole status, as the reference engine has it.
+fn configuration_error(mut error: ProviderError) -> ProviderError {
+    error.message = format!("rpc error: code = {:?} desc = {}", error.status, error.message);
+    error
+}

@@ -1,0 +1,293 @@
+//! The registry: the configured providers of one run, and the provider resources that they come from.
+
+mod instance;
+mod manager;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::future::join_all;
+use rustc_hash::FxHashMap;
+use tokio::sync::OnceCell;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    event::DiffKind,
+    property::PropertyMap,
+    provider::{
+        DiffRequest, DiffResponse, Provider, ProviderError, ProviderResult, ProviderSource,
+        failed::FailedProvider, settings::ProviderSettings,
+    },
+    resource::{ProviderReference, ResourceState},
+    runtime::Runtime,
+    state::Base,
+    urn::Urn,
+};
+
+use instance::Instance;
+use manager::Manager;
+
+/// How long providers may take to hear of a cancellation, all together.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A configured provider, as steps call it.
+#[derive(Clone)]
+pub struct ProviderHandle {
+    /// The provider; for provider resources the registry itself.
+    pub provider: Arc<dyn Provider>,
+    /// Whether Create and Update know how to preview.
+    pub supports_preview: bool,
+}
+
+/// The providers of one run.
+///
+/// A provider resource is managed by the registry itself: its Check loads an instance, its Create or Update
+/// configures it, its Delete lets it go. From then on resources find it by its reference.
+pub struct ProviderRegistry {
+    source: Arc<dyn ProviderSource>,
+    runtime: Runtime,
+    preview: bool,
+    /// Packages' providers are not asked to preview.
+    disable_preview: bool,
+    state: Mutex<Instances>,
+}
+
+#[derive(Default)]
+struct Instances {
+    /// Configured instances by reference.
+    configured: FxHashMap<String, Instance>,
+    /// Instances that Check has loaded, by the URN of their resource.
+    loaded: FxHashMap<Urn, Instance>,
+    /// Instances that are made from a record when somebody first needs them.
+    recorded: FxHashMap<String, Arc<OnceCell<Instance>>>,
+    /// The inputs that each provider resource has in this run.
+    news: FxHashMap<Urn, PropertyMap>,
+    /// Every instance that lives, to be cancelled and closed.
+    all: Vec<Instance>,
+    /// How many of them have been asked to give up.
+    cancelled: usize,
+    /// Answers to whether one provider can go on with another's resources.
+    replaces: FxHashMap<(String, String), Arc<OnceCell<bool>>>,
+}
+
+impl ProviderRegistry {
+    /// Creates an empty registry that loads instances from `source`.
+    #[must_use]
+    pub fn new(
+        source: Arc<dyn ProviderSource>,
+        runtime: Runtime,
+        preview: bool,
+        disable_preview: bool,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            source,
+            runtime,
+            preview,
+            disable_preview,
+            state: Mutex::default(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, Instances> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what manages provider resources: this registry.
+    #[must_use]
+    pub fn manager(self: &Arc<Self>) -> ProviderHandle {
+        let manager: Arc<dyn Provider> = Arc::new(Manager(Arc::clone(self)));
+        ProviderHandle {
+            provider: manager,
+            supports_preview: true,
+        }
+    }
+
+    /// Returns the configured provider that a reference names.
+    #[must_use]
+    pub fn get(&self, reference: &ProviderReference) -> Option<ProviderHandle> {
+        self.get_named(&reference.to_string())
+    }
+
+    /// Returns a configured provider by the text of its reference.
+    #[must_use]
+    pub fn get_named(&self, reference: &str) -> Option<ProviderHandle> {
+        self.state().configured.get(reference).map(Instance::for_steps)
+    }
+
+    /// Returns the provider of a record, made from its own record where this run has none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::State`] when the record names a provider that is nowhere; whatever loading it fails with.
+    pub async fn of_record(
+        self: &Arc<Self>,
+        base: &Base,
+        state: &ResourceState,
+    ) -> Result<Option<ProviderHandle>> {
+        if !state.custom {
+            return Ok(None);
+        }
+        if state.is_provider() {
+            return Ok(Some(self.manager()));
+        }
+        let reference = ProviderReference::parse(&state.provider)
+            .map_err(|error| Error::new(ErrorKind::State, error.message()).with_urn(state.urn.clone()))?;
+        if let Some(provider) = self.get(&reference) {
+            return Ok(Some(provider));
+        }
+        let Some(recorded) = base.provider(&reference) else {
+            let text = format!("unknown provider '{reference}' for resource '{}'", state.urn);
+            return Err(Error::new(ErrorKind::State, text).with_urn(state.urn.clone()));
+        };
+        self.ensure(recorded).await.map(Some)
+    }
+
+    /// Returns who manages each of `states`; providers that are not there yet are loaded at the same time. Where one
+    /// cannot be had, the calls of the resources that need it fail, and only those.
+    pub async fn of_records<'a>(
+        self: &Arc<Self>,
+        base: &Base,
+        states: impl IntoIterator<Item = &'a ResourceState>,
+    ) -> Vec<Option<ProviderHandle>> {
+        let states: Vec<_> = states.into_iter().collect();
+        let named = |state: &ResourceState| state.custom && !state.is_provider();
+        let mut users = FxHashMap::default();
+        for state in states.iter().filter(|state| named(state)) {
+            users.entry(&state.provider).or_insert(*state);
+        }
+        let loading = users.into_iter().map(|(reference, user)| async move {
+            let provider = match self.of_record(base, user).await {
+                Ok(provider) => provider,
+                Err(error) => Some(ProviderHandle {
+                    provider: Arc::new(FailedProvider::new(&error)),
+                    supports_preview: true,
+                }),
+            };
+            (reference, provider)
+        });
+        let loaded: FxHashMap<_, _> = join_all(loading).await.into_iter().collect();
+        let provider = |state: &ResourceState| {
+            if named(state) {
+                loaded.get(&state.provider).cloned().flatten()
+            } else {
+                (state.custom && state.is_provider()).then(|| self.manager())
+            }
+        };
+        states.into_iter().map(provider).collect()
+    }
+
+    /// Returns the provider that a record describes, loaded and configured once however many ask.
+    ///
+    /// # Errors
+    /// Whatever loading or configuring fails with.
+    pub async fn ensure(&self, recorded: &ResourceState) -> Result<ProviderHandle> {
+        let reference = ProviderReference::new(recorded.urn.clone(), recorded.id.clone());
+        let cell = Arc::clone(self.state().recorded.entry(reference.to_string()).or_default());
+        let instance = cell
+            .get_or_try_init(|| async {
+                if let Some(instance) = self.state().configured.get(&reference.to_string()) {
+                    return Ok(instance.clone());
+                }
+                let instance = self.load(&recorded.urn, &recorded.inputs).await?;
+                let instance = self.configure(instance, &reference, &recorded.inputs).await;
+                instance.map_err(|error| provider_failure(&error, &recorded.urn, "configure"))
+            })
+            .await?;
+        Ok(instance.for_steps())
+    }
+
+    /// Asks the provider that `after` names whether it can go on with what `before`, a provider record, manages.
+    ///
+    /// # Errors
+    /// Whatever its DiffConfig fails with.
+    pub async fn replaces_resources(
+        &self,
+        before: &ResourceState,
+        after: &ProviderReference,
+    ) -> ProviderResult<bool> {
+        let key = (
+            ProviderReference::new(before.urn.clone(), before.id.clone()).to_string(),
+            after.to_string(),
+        );
+        let cell = Arc::clone(self.state().replaces.entry(key).or_default());
+        let (instance, news) = {
+            let state = self.state();
+            let instance = state.configured.get(&after.to_string()).cloned();
+            (instance, state.news.get(&after.urn).cloned().unwrap_or_default())
+        };
+        let Some(instance) = instance else { return Ok(true) };
+        let answer = cell.get_or_try_init(|| async {
+            let request = config_diff(before, ProviderSettings::strip(&news), self.preview);
+            let diff = instance.provider.diff_config(request).await?;
+            Ok::<_, ProviderError>(replaces(&diff))
+        });
+        answer.await.copied()
+    }
+
+    /// Asks every provider to give up what it is doing, each once: a second call reaches those loaded since the first.
+    /// Those that have not answered after [`CANCEL_PATIENCE`] have been told, too.
+    pub async fn cancel(&self) {
+        let all: Vec<_> = {
+            let mut state = self.state();
+            let count = state.all.len();
+            let told = std::mem::replace(&mut state.cancelled, count);
+            state.all.get(told..).unwrap_or_default().to_vec()
+        };
+        let told = join_all(all.iter().map(|instance| self.source.cancel(&instance.provider)));
+        tokio::select! {
+            _all = told => {}
+            () = self.runtime.clock.wait(CANCEL_PATIENCE) => {
+                tracing::warn!("not every provider answered to a cancellation");
+            }
+        }
+    }
+
+    /// Lets every provider go.
+    pub async fn close(&self) {
+        let all = {
+            let mut state = self.state();
+            state.cancelled = 0;
+            std::mem::take(&mut state.all)
+        };
+        join_all(
+            all.iter()
+                .map(|instance| self.source.release(Arc::clone(&instance.provider))),
+        )
+        .await;
+    }
+}
+
+fn provider_failure(error: &ProviderError, urn: &Urn, phase: &'static str) -> Error {
+    Error::new(ErrorKind::Provider, error.message.clone())
+        .with_urn(urn.clone())
+        .with_phase(phase)
+}
+
+fn replaces(diff: &DiffResponse) -> bool {
+    !diff.replaces.is_empty()
+        || diff
+            .detailed_diff
+            .iter()
+            .flat_map(|detailed| detailed.values())
+            .any(|property| {
+                matches!(
+                    property.kind,
+                    DiffKind::AddReplace | DiffKind::DeleteReplace | DiffKind::UpdateReplace
+                )
+            })
+}
+
+fn config_diff(before: &ResourceState, news: PropertyMap, preview: bool) -> DiffRequest {
+    DiffRequest {
+        urn: before.urn.clone(),
+        resource_type: before.resource_type.clone(),
+        name: before.urn.name().to_owned(),
+        id: before.id.clone(),
+        old_inputs: ProviderSettings::strip(&before.inputs),
+        old_outputs: ProviderSettings::strip(&before.outputs),
+        news,
+        ignore_changes: Vec::new(),
+        preview,
+    }
+}

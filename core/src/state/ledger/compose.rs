@@ -1,0 +1,96 @@
+//! Composing the snapshot that the base and the entries so far make together.
+
+use std::sync::Arc;
+
+use super::Ledger;
+use crate::{
+    error::Result,
+    resource::{PendingOperation, PendingOperationKind, ResourceState},
+    state::{Snapshot, graph, integrity, normalise::normalise, rebuild},
+};
+
+impl Ledger {
+    /// Composes the current snapshot.
+    ///
+    /// New records stand in the order of their completion, before what is left of the base. When that order puts a
+    /// record before something that it depends on (journals in files lack elided entries, so that a record may still
+    /// stand in the base although it was done first), the records are sorted, stably.
+    ///
+    /// # Errors
+    /// [`ErrorKind::State`] when two resources claim one former URN, or dependencies form a cycle.
+    pub fn compose(&self) -> Result<Snapshot> {
+        self.compose_ordered().map(|(snapshot, _)| snapshot)
+    }
+
+    /// Composes the current snapshot and checks that it is valid (see [`integrity::verify`]).
+    ///
+    /// # Errors
+    /// As [`Self::compose`], and [`ErrorKind::State`] when it is not valid.
+    pub fn compose_valid(&self) -> Result<Snapshot> {
+        let (snapshot, was_sorted) = self.compose_ordered()?;
+        if was_sorted {
+            integrity::verify(&snapshot)?;
+        } else {
+            // Its records were looked at to find out whether they had to be sorted.
+            integrity::verify_snippets(&snapshot)?;
+        }
+        Ok(snapshot)
+    }
+
+    /// Composes the current snapshot; tells whether its records had to be sorted, after which nobody has checked them.
+    fn compose_ordered(&self) -> Result<(Snapshot, bool)> {
+        let mut snapshot = Snapshot {
+            resources: self.resources(),
+            pending_operations: self.pending_operations(),
+            ..self.base_without_records()
+        };
+        normalise(&mut snapshot)?;
+        let sort = integrity::verify_resources(&snapshot.resources).is_err();
+        if sort {
+            let order = graph::stable_order(&snapshot.resources)?;
+            snapshot.resources = order
+                .into_iter()
+                .map(|index| Arc::clone(&snapshot.resources[index]))
+                .collect();
+        }
+        Ok((snapshot, sort))
+    }
+
+    fn base_without_records(&self) -> Snapshot {
+        Snapshot {
+            manifest: self.base.manifest.clone(),
+            secrets: self.base.secrets.clone(),
+            resources: Vec::new(),
+            pending_operations: Vec::new(),
+            metadata: self.base.metadata.clone(),
+            extra: self.base.extra.clone(),
+        }
+    }
+
+    fn resources(&self) -> Vec<Arc<ResourceState>> {
+        if !self.has_dangling {
+            return self.records().map(|record| Arc::clone(&record.state)).collect();
+        }
+        // In the middle of a refresh: what it has removed so far may leave references that its end will cut.
+        let mut records: Vec<_> = self.records().cloned().collect();
+        let repaired = rebuild(&records, &self.base.resources).repaired;
+        let mut repaired = repaired.into_iter().peekable();
+        for record in &mut records {
+            if let Some(new) = repaired.next_if(|new| new.id == record.id) {
+                *record = new;
+            }
+        }
+        records.into_iter().map(|record| record.state).collect()
+    }
+
+    fn pending_operations(&self) -> Vec<PendingOperation> {
+        let keeps_pending = self.keeps_pending;
+        // Only the user can tell what became of an interrupted creation, so these stay until somebody does.
+        let base = self
+            .base
+            .pending_operations
+            .iter()
+            .filter(|pending| keeps_pending || pending.kind == PendingOperationKind::Creating);
+        self.begun.values().chain(base).cloned().collect()
+    }
+}

@@ -1,0 +1,74 @@
+//! Which objects there are below a prefix.
+
+use std::fs;
+
+use super::{
+    disk::{Disk, LOCK_FOLDER},
+    system::{failure, is_absent, modified},
+    temporary::is_temporary,
+};
+use crate::{
+    error::Result,
+    store::{ObjectInfo, check_key},
+};
+
+impl Disk {
+    pub(super) fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        let folder = prefix.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if !folder.is_empty() {
+            check_key(folder)?;
+        }
+        let mut found = Vec::new();
+        self.walk(folder, prefix, &mut found)?;
+        found.sort_unstable_by(|left, right| left.key.cmp(&right.key));
+        Ok(found)
+    }
+
+    fn walk(&self, folder: &str, prefix: &str, found: &mut Vec<ObjectInfo>) -> Result<()> {
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let path = self.path(&folder);
+            let entries = match fs::read_dir(&path) {
+                Ok(entries) => entries,
+                Err(error) if is_absent(&error) => continue,
+                Err(error) => return Err(failure("listing", &path, error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(|error| failure("listing", &path, error))?;
+                let name = entry.file_name();
+                let Some(name) = name.to_str().filter(|name| !is_hidden(name)) else {
+                    continue;
+                };
+                let key = if folder.is_empty() {
+                    name.to_owned()
+                } else {
+                    format!("{folder}/{name}")
+                };
+                let metadata = match fs::metadata(entry.path()) {
+                    Ok(metadata) => metadata,
+                    // Gone since the folder was read.
+                    Err(error) if is_absent(&error) => continue,
+                    Err(error) => return Err(failure("reading", &entry.path(), error)),
+                };
+                if metadata.is_dir() {
+                    let inside = format!("{key}/");
+                    if inside.starts_with(prefix) || prefix.starts_with(&inside) {
+                        folders.push(key);
+                    }
+                } else if key.starts_with(prefix) {
+                    found.push(ObjectInfo {
+                        size: metadata.len(),
+                        modified: modified(&metadata),
+                        key,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells whether a file is no object: a sidecar, a temporary file, or a lock of this store.
+fn is_hidden(name: &str) -> bool {
+    name.ends_with(".attrs") || is_temporary(name) || name == LOCK_FOLDER
+}

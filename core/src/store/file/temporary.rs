@@ -1,0 +1,76 @@
+//! Temporary files: made beside their targets, put into their place, swept when a writer died.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::PoisonError,
+};
+
+use super::{
+    disk::Disk,
+    system::{create_folder_of, modified},
+};
+use crate::error::Result;
+
+/// Temporary files of writes that ended badly are removed when they are this old.
+const ABANDONED_SECONDS: i64 = 3600;
+
+/// A temporary file, removed when it is not put into place.
+pub(super) struct Temporary(pub(super) PathBuf);
+
+impl Temporary {
+    /// Forgets the name: the file has another now.
+    pub(super) fn placed(mut self) {
+        self.0 = PathBuf::new();
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.0.as_os_str().is_empty() {
+            // Nothing can be done about a failure here; a later write sweeps the folder.
+            fs::remove_file(&self.0).ok();
+        }
+    }
+}
+
+impl Disk {
+    /// Returns the name of a new temporary file beside `path`, whose folder exists from now on.
+    pub(super) fn temporary(&self, path: &Path) -> Result<Temporary> {
+        create_folder_of(path)?;
+        self.sweep(path);
+        let mut token = [0; 8];
+        self.random.fill(&mut token);
+        let token = u64::from_le_bytes(token);
+        Ok(Temporary(path.with_file_name(format!(".{token:016x}.tmp"))))
+    }
+
+    /// Removes what writers that died left beside `path`, once for each folder.
+    fn sweep(&self, path: &Path) {
+        let Some(folder) = path.parent() else { return };
+        let fresh = self
+            .swept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(folder.to_owned());
+        let Some(entries) = fresh.then(|| fs::read_dir(folder).ok()).flatten() else {
+            return;
+        };
+        let now = self.clock.now().as_second();
+        for entry in entries.flatten() {
+            let temporary = entry.file_name().to_str().is_some_and(is_temporary);
+            let old = || {
+                entry
+                    .metadata()
+                    .is_ok_and(|metadata| now - modified(&metadata).as_second() > ABANDONED_SECONDS)
+            };
+            if temporary && old() && fs::remove_file(entry.path()).is_ok() {
+                tracing::debug!(path = %entry.path().display(), "removed an abandoned temporary file");
+            }
+        }
+    }
+}
+
+pub(super) fn is_temporary(name: &str) -> bool {
+    name.len() == 21 && name.starts_with('.') && name.ends_with(".tmp")
+}

@@ -1,0 +1,60 @@
+//! Which stacks a store has, and whether its layout is one that is known here.
+
+use std::sync::Arc;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    project::yaml::{Node, Resolved},
+    store::{
+        StackName, Store,
+        layout::{CHECKPOINT_ENDINGS, META, STACKS},
+    },
+};
+
+/// Returns the stacks of a store, of one project or of all, in the order of their names.
+///
+/// # Errors
+/// Those of the store, and [`ErrorKind::State`] when the store has a layout that this engine does not know.
+pub async fn list_stacks(store: &Arc<dyn Store>, project: Option<&str>) -> Result<Vec<StackName>> {
+    check_layout(store).await?;
+    let prefix = match project {
+        Some(project) => format!("{STACKS}{project}/"),
+        None => STACKS.to_owned(),
+    };
+    let mut names: Vec<_> = store
+        .list(&prefix)
+        .await?
+        .iter()
+        .filter_map(|object| StackName::of_checkpoint(&object.key))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
+/// Refuses stores whose layout is not the one with projects; tells whether the store is marked as having it.
+pub(super) async fn check_layout(store: &Arc<dyn Store>) -> Result<bool> {
+    let unknown =
+        |what: String| Error::new(ErrorKind::State, format!("the store {} has {what}", store.url()));
+    let Some(meta) = store.get(META).await? else {
+        let legacy = store.list(STACKS).await?.iter().any(|object| {
+            let name = &object.key[STACKS.len()..];
+            !name.contains('/') && CHECKPOINT_ENDINGS.iter().any(|ending| name.ends_with(ending))
+        });
+        if legacy {
+            return Err(unknown("the old layout, without projects".to_owned())
+                .with_hint("`pulumi state upgrade` brings it up to date"));
+        }
+        return Ok(false);
+    };
+    let version = std::str::from_utf8(&meta.bytes)
+        .ok()
+        .and_then(|text| Node::parse(text).ok())
+        .and_then(|node| node.as_mapping()?.get("version")?.resolved());
+    match version {
+        Some(Resolved::Integer(1)) => Ok(true),
+        Some(Resolved::Integer(0)) => Err(unknown("the old layout, without projects".to_owned())
+            .with_hint("`pulumi state upgrade` brings it up to date")),
+        _ => Err(unknown(format!("a layout that is not known here ({META})"))),
+    }
+}

@@ -1,0 +1,142 @@
+//! Values on their way in: what could not be read again is refused, and what is secret stays out of texts.
+
+use std::sync::Arc;
+
+use stackwright::{
+    Stack, StackSettings,
+    monitor::{Invoke, Read, Registration},
+    operation::{OperationKind, OperationOptions, OperationResult},
+    program::{Program, from_fn},
+    property::PropertyValue,
+};
+
+use crate::fixture::{Scripted, forged, program, resource, stack};
+
+const REFUSED: &str =
+    "an object must not have the key '4dabf18193072939515e22adb298388d', which marks special values";
+
+async fn run(stack: &Stack, kind: OperationKind, program: Option<Arc<dyn Program>>) -> Arc<OperationResult> {
+    stack
+        .start(kind, OperationOptions::default(), program)
+        .wait()
+        .await
+}
+
+async fn update(stack: &Stack, program: Arc<dyn Program>) -> Arc<OperationResult> {
+    run(stack, OperationKind::Update, Some(program)).await
+}
+
+/// Whatever became of it, the stack can be read, refreshed and destroyed.
+async fn is_usable(stack: &Stack) {
+    for kind in [OperationKind::Refresh, OperationKind::Destroy] {
+        let result = run(stack, kind, None).await;
+        assert!(result.error.is_none(), "{:?}", result.error);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_s_object_with_the_key_of_special_values_is_refused_by_its_path() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let program = from_fn(|context| async move {
+        let monitor = &context.monitor;
+        let refused = |status: stackwright::monitor::WireStatus, place: &str| {
+            assert_eq!(status.message, format!("{place}: {REFUSED}"));
+        };
+        let forging = Registration {
+            inputs: forged(),
+            ..resource("a", "1")
+        };
+        refused(monitor.register(forging).await.unwrap_err(), "inputs.value");
+        let mut triggered = resource("b", "1");
+        let mut options = (*triggered.options).clone();
+        options.replacement_trigger = Some(PropertyValue::array(vec![forged().into()]));
+        triggered.options = options.into();
+        let status = monitor.register(triggered).await.unwrap_err();
+        assert!(status.message.ends_with(REFUSED), "{status}");
+        let read = Read {
+            resource_type: "echo:index:Echo".into(),
+            name: "c".to_owned(),
+            id: "id".into(),
+            inputs: forged(),
+            ..Read::default()
+        };
+        refused(monitor.read(read).await.unwrap_err(), "inputs.value");
+        let invoke = Invoke {
+            token: "echo:index:get".to_owned(),
+            arguments: forged(),
+            ..Invoke::default()
+        };
+        refused(monitor.invoke(invoke).await.unwrap_err(), "arguments.value");
+        let root = monitor.register_root_stack().await?;
+        let outputs = monitor.register_outputs(&root, forged()).await;
+        refused(outputs.unwrap_err(), "outputs.value");
+        Ok(())
+    });
+    update(&stack, program).await;
+    is_usable(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_provider_made_keeps_its_id_although_its_outputs_could_not_be_read_again() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let result = update(&stack, program(&[("forges", "1")])).await;
+    let error = result.error.clone().unwrap();
+    assert!(error.message().contains(REFUSED), "{error}");
+    let made = result.snapshot.resources.last().unwrap();
+    assert_eq!((made.urn.name(), made.id.as_str()), ("forges", "id-forges"));
+    assert!(made.outputs.is_empty() && !made.init_errors.is_empty());
+    is_usable(&stack).await;
+
+    let result = update(&stack, program(&[("forges later", "1")])).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let result = update(&stack, program(&[("forges later", "2")])).await;
+    assert!(result.error.is_some());
+    let kept = result.snapshot.resources.last().unwrap();
+    assert_eq!(kept.id.as_str(), "id-forges later");
+    assert_eq!(kept.outputs.get("value"), Some(&"1".into()));
+    is_usable(&stack).await;
+}
+
+fn with_secret(name: &'static str, secret: &'static str) -> Arc<dyn Program> {
+    from_fn(move |context| async move {
+        let mut registration = resource(name, "");
+        let secret = PropertyValue::secret(secret.into());
+        registration.inputs.insert("value", secret);
+        context.monitor.register(registration).await?;
+        Ok(())
+    })
+}
+
+fn told(result: &OperationResult) -> String {
+    format!("{:?} {:?} {:?}", result.error, result.diagnostics, result.steps)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_of_the_program_is_in_no_message_although_a_provider_says_it() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let result = update(&stack, with_secret("tells", "topsecret99")).await;
+    let text = told(&result);
+    assert!(
+        text.contains("cannot use [secret]") && !text.contains("topsecret99"),
+        "{text}"
+    );
+    // What is too short to mean anything is left alone, so that it does not blank the rest.
+    let text = told(&*update(&stack, with_secret("tells", "an")).await);
+    assert!(text.contains("cannot use an"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_of_the_state_is_in_no_message_although_the_program_does_not_have_it_any_more() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let result = update(&stack, with_secret("tells later", "oldsecret77")).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let text = told(&*update(&stack, program(&[("tells later", "plain")])).await);
+    assert!(
+        text.contains("cannot use [secret]") && !text.contains("oldsecret77"),
+        "{text}"
+    );
+}
