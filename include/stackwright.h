@@ -82,7 +82,7 @@ enum sw_status_t
    */
   SW_STATUS_STATE = 6,
   /**
-   * A secret could not be encrypted or decrypted, for instance because the passphrase is wrong.
+   * Secrets could not be encrypted, or what encrypts those of a stack is not known here.
    */
   SW_STATUS_SECRETS = 7,
   /**
@@ -105,6 +105,11 @@ enum sw_status_t
    * A bug in the engine.
    */
   SW_STATUS_INTERNAL = 12,
+  /**
+   * A secret could not be decrypted, for instance because the passphrase is wrong; the message names the key of the
+   * configuration when it is a value of that.
+   */
+  SW_STATUS_DECRYPT = 13,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -472,7 +477,8 @@ typedef struct sw_host_t {
    */
   sw_call_t stack_outputs;
   /**
-   * Gives the outputs of another stack's resources, by URN, as `stack_outputs` does. Required beside it.
+   * Gives what there is of another stack's resources, as `stack_outputs` does: `{"URN": {"type": "…", "outputs": {…}}}`.
+   * Required beside it.
    */
   sw_call_t stack_resource_outputs;
   /**
@@ -489,6 +495,11 @@ typedef struct sw_host_t {
    * Decrypts what `encrypt` made, in the same way. Required beside it. The message of a failure must hold no secret.
    */
   sw_call_t decrypt;
+  /**
+   * Gets what the URI of a remote asset or archive names, for its hash: `{"uri": "…"}` → the content itself, which is
+   * no JSON. Null: the engine does so, over HTTP.
+   */
+  sw_call_t fetch;
 } sw_host_t;
 
 /**
@@ -669,6 +680,105 @@ sw_status_t sw_context_fail(const struct sw_context_t *context,
                             struct sw_error_t **error);
 
 /**
+ * Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: `{"token": "pkg:module:fn",
+ * "arguments": {…}}` and any of `provider`, `version`, `pluginDownloadURL`, `parent`, `dependsOn`.
+ *
+ * # Safety
+ * `context` must be null or alive, `invoke` readable, `result` null or writable, `error` null or writable.
+ */
+sw_status_t sw_context_invoke(const struct sw_context_t *context,
+                              struct sw_bytes_view_t invoke,
+                              struct sw_bytes_t **result,
+                              struct sw_error_t **error);
+
+/**
+ * Calls a function of a package as `sw_context_invoke` does, without waiting.
+ *
+ * # Safety
+ * `context` must be null or alive, `invoke` readable, `error` null or writable.
+ */
+sw_status_t sw_context_invoke_async(const struct sw_context_t *context,
+                                    struct sw_bytes_view_t invoke,
+                                    sw_callback_t callback,
+                                    void *user_data,
+                                    struct sw_error_t **error);
+
+/**
+ * Says something to people, about a resource or, when `urn` is empty, about the whole deployment. `severity` is one
+ * of `sw_severity_t`.
+ *
+ * # Safety
+ * `context` must be null or alive, `message` and `urn` readable, `error` null or writable.
+ */
+sw_status_t sw_context_log(const struct sw_context_t *context,
+                           int32_t severity,
+                           struct sw_bytes_view_t message,
+                           struct sw_bytes_view_t urn,
+                           struct sw_error_t **error);
+
+/**
+ * Publishes the outputs (a JSON object) of a component that the program registered, and waits until they are
+ * recorded.
+ *
+ * # Safety
+ * `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
+ */
+sw_status_t sw_context_register_outputs(const struct sw_context_t *context,
+                                        struct sw_bytes_view_t urn,
+                                        struct sw_bytes_view_t outputs,
+                                        struct sw_error_t **error);
+
+/**
+ * Publishes outputs as `sw_context_register_outputs` does, without waiting.
+ *
+ * # Safety
+ * `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
+ */
+sw_status_t sw_context_register_outputs_async(const struct sw_context_t *context,
+                                              struct sw_bytes_view_t urn,
+                                              struct sw_bytes_view_t outputs,
+                                              sw_callback_t callback,
+                                              void *user_data,
+                                              struct sw_error_t **error);
+
+/**
+ * Sets one of the stack's outputs to a JSON value; they are recorded when the program has ended.
+ *
+ * # Safety
+ * `context` must be null or alive, `name` and `value` readable, `error` null or writable.
+ */
+sw_status_t sw_context_export(const struct sw_context_t *context,
+                              struct sw_bytes_view_t name,
+                              struct sw_bytes_view_t value,
+                              struct sw_error_t **error);
+
+/**
+ * Calls the resource monitor with a message of the protocol (`ResourceMonitor/RegisterResource` and an encoded
+ * request, for instance) and waits for the encoded response: for hosts that run an SDK's program without a socket.
+ *
+ * # Safety
+ * `context` must be null or alive, `method` and `request` readable, `response` and `error` null or writable.
+ */
+sw_status_t sw_context_call(const struct sw_context_t *context,
+                            struct sw_bytes_view_t method,
+                            struct sw_bytes_view_t request,
+                            struct sw_bytes_t **response,
+                            struct sw_error_t **error);
+
+/**
+ * Calls the resource monitor as `sw_context_call` does, without waiting.
+ *
+ * # Safety
+ * `context` must be null or alive, `method` and `request` readable, `error` null or writable.
+ */
+sw_status_t sw_context_call_async(const struct sw_context_t *context,
+                                  struct sw_bytes_view_t method,
+                                  struct sw_bytes_view_t request,
+                                  sw_callback_t callback,
+                                  void *user_data,
+                                  struct sw_error_t **error);
+
+/**
  * Registers a resource and waits until it is as it should be.
  *
  * `registration` is JSON: `{"type", "name", "inputs": {…}}` and any of `custom` (false for a component), `parent`,
@@ -724,105 +834,6 @@ sw_status_t sw_context_read_async(const struct sw_context_t *context,
                                   sw_callback_t callback,
                                   void *user_data,
                                   struct sw_error_t **error);
-
-/**
- * Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: `{"token": "pkg:module:fn",
- * "arguments": {…}}` and any of `provider`, `version`, `pluginDownloadURL`, `parent`, `dependsOn`.
- *
- * # Safety
- * `context` must be null or alive, `invoke` readable, `result` null or writable, `error` null or writable.
- */
-sw_status_t sw_context_invoke(const struct sw_context_t *context,
-                              struct sw_bytes_view_t invoke,
-                              struct sw_bytes_t **result,
-                              struct sw_error_t **error);
-
-/**
- * Calls a function of a package as `sw_context_invoke` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `invoke` readable, `error` null or writable.
- */
-sw_status_t sw_context_invoke_async(const struct sw_context_t *context,
-                                    struct sw_bytes_view_t invoke,
-                                    sw_callback_t callback,
-                                    void *user_data,
-                                    struct sw_error_t **error);
-
-/**
- * Publishes the outputs (a JSON object) of a component that the program registered, and waits until they are
- * recorded.
- *
- * # Safety
- * `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
- */
-sw_status_t sw_context_register_outputs(const struct sw_context_t *context,
-                                        struct sw_bytes_view_t urn,
-                                        struct sw_bytes_view_t outputs,
-                                        struct sw_error_t **error);
-
-/**
- * Publishes outputs as `sw_context_register_outputs` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
- */
-sw_status_t sw_context_register_outputs_async(const struct sw_context_t *context,
-                                              struct sw_bytes_view_t urn,
-                                              struct sw_bytes_view_t outputs,
-                                              sw_callback_t callback,
-                                              void *user_data,
-                                              struct sw_error_t **error);
-
-/**
- * Calls the resource monitor with a message of the protocol (`ResourceMonitor/RegisterResource` and an encoded
- * request, for instance) and waits for the encoded response: for hosts that run an SDK's program without a socket.
- *
- * # Safety
- * `context` must be null or alive, `method` and `request` readable, `response` and `error` null or writable.
- */
-sw_status_t sw_context_call(const struct sw_context_t *context,
-                            struct sw_bytes_view_t method,
-                            struct sw_bytes_view_t request,
-                            struct sw_bytes_t **response,
-                            struct sw_error_t **error);
-
-/**
- * Calls the resource monitor as `sw_context_call` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `method` and `request` readable, `error` null or writable.
- */
-sw_status_t sw_context_call_async(const struct sw_context_t *context,
-                                  struct sw_bytes_view_t method,
-                                  struct sw_bytes_view_t request,
-                                  sw_callback_t callback,
-                                  void *user_data,
-                                  struct sw_error_t **error);
-
-/**
- * Sets one of the stack's outputs to a JSON value; they are recorded when the program has ended.
- *
- * # Safety
- * `context` must be null or alive, `name` and `value` readable, `error` null or writable.
- */
-sw_status_t sw_context_export(const struct sw_context_t *context,
-                              struct sw_bytes_view_t name,
-                              struct sw_bytes_view_t value,
-                              struct sw_error_t **error);
-
-/**
- * Says something to people, about a resource or, when `urn` is empty, about the whole deployment. `severity` is one
- * of `sw_severity_t`.
- *
- * # Safety
- * `context` must be null or alive, `message` and `urn` readable, `error` null or writable.
- */
-sw_status_t sw_context_log(const struct sw_context_t *context,
-                           int32_t severity,
-                           struct sw_bytes_view_t message,
-                           struct sw_bytes_view_t urn,
-                           struct sw_error_t **error);
 
 /**
  * Makes an engine.
@@ -964,66 +975,6 @@ sw_status_t sw_json_text(struct sw_bytes_view_t document,
 sw_status_t sw_json_quote(struct sw_bytes_view_t text, struct sw_bytes_t **json, struct sw_error_t **error);
 
 /**
- * Waits for the end of an operation and, unless its session is held, of its program.
- *
- * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
- * `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "message", "urn", "provider", "phase",
- * "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type"}], "diagnostics": [{"severity",
- * "message", "urn"}], "durationSeconds", "tree"}`. The tree is a text for people.
- *
- * # Safety
- * `operation` must be null or alive, `result` null or writable, `error` null or writable.
- */
-sw_status_t sw_operation_wait(const struct sw_operation_t *operation,
-                              struct sw_bytes_t **result,
-                              struct sw_error_t **error);
-
-/**
- * Waits as `sw_operation_wait` does, with a callback. The callback's status is `SW_STATUS_OK` also for an operation
- * that failed: its result says how it ended.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
- */
-sw_status_t sw_operation_wait_async(const struct sw_operation_t *operation,
-                                    sw_callback_t callback,
-                                    void *user_data,
-                                    struct sw_error_t **error);
-
-/**
- * Waits for the next event, a line of the reference engine's event log (JSON); null after the last one, which is the
- * cancel event. Every event comes, from the first on, however slow the caller is. One call at a time: another gets
- * `SW_STATUS_MISUSE`.
- *
- * # Safety
- * `operation` must be null or alive, `event` writable, `error` null or writable.
- */
-sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
-                                    struct sw_bytes_t **event,
-                                    struct sw_error_t **error);
-
-/**
- * Gets the next event as `sw_operation_next_event` does, with a callback; its result has no data after the last one.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
- */
-sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation,
-                                          sw_callback_t callback,
-                                          void *user_data,
-                                          struct sw_error_t **error);
-
-/**
- * Gives the result of an operation that has ended, as `sw_operation_wait` does, without waiting; null while it runs.
- *
- * # Safety
- * `operation` must be null or alive, `result` writable, `error` null or writable.
- */
-sw_status_t sw_operation_result(const struct sw_operation_t *operation,
-                                struct sw_bytes_t **result,
-                                struct sw_error_t **error);
-
-/**
  * Asks an operation to end: what runs finishes and is recorded. A second time, running calls of providers are given
  * up. Further times, and after the end, nothing happens. May be called from callbacks.
  *
@@ -1061,6 +1012,66 @@ sw_status_t sw_operation_release_async(const struct sw_operation_t *operation,
  * `operation` must be null or have come from `sw_stack_start` and not have been freed.
  */
 void sw_operation_free(struct sw_operation_t *operation);
+
+/**
+ * Waits for the next event, a line of the reference engine's event log (JSON); null after the last one, which is the
+ * cancel event. Every event comes, from the first on, however slow the caller is. One call at a time: another gets
+ * `SW_STATUS_MISUSE`.
+ *
+ * # Safety
+ * `operation` must be null or alive, `event` writable, `error` null or writable.
+ */
+sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
+                                    struct sw_bytes_t **event,
+                                    struct sw_error_t **error);
+
+/**
+ * Gets the next event as `sw_operation_next_event` does, with a callback; its result has no data after the last one.
+ *
+ * # Safety
+ * `operation` must be null or alive, `error` null or writable.
+ */
+sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation,
+                                          sw_callback_t callback,
+                                          void *user_data,
+                                          struct sw_error_t **error);
+
+/**
+ * Waits for the end of an operation and, unless its session is held, of its program.
+ *
+ * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
+ * `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "urn", "provider", "phase",
+ * "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type"}], "diagnostics": [{"severity",
+ * "message", "urn"}], "durationSeconds", "tree"}`. The tree is a text for people.
+ *
+ * # Safety
+ * `operation` must be null or alive, `result` null or writable, `error` null or writable.
+ */
+sw_status_t sw_operation_wait(const struct sw_operation_t *operation,
+                              struct sw_bytes_t **result,
+                              struct sw_error_t **error);
+
+/**
+ * Waits as `sw_operation_wait` does, with a callback. The callback's status is `SW_STATUS_OK` also for an operation
+ * that failed: its result says how it ended.
+ *
+ * # Safety
+ * `operation` must be null or alive, `error` null or writable.
+ */
+sw_status_t sw_operation_wait_async(const struct sw_operation_t *operation,
+                                    sw_callback_t callback,
+                                    void *user_data,
+                                    struct sw_error_t **error);
+
+/**
+ * Gives the result of an operation that has ended, as `sw_operation_wait` does, without waiting; null while it runs.
+ *
+ * # Safety
+ * `operation` must be null or alive, `result` writable, `error` null or writable.
+ */
+sw_status_t sw_operation_result(const struct sw_operation_t *operation,
+                                struct sw_bytes_t **result,
+                                struct sw_error_t **error);
 
 /**
  * Returns a number that no other call in this process has: what `give_up` of the provider's table is told.
@@ -1150,7 +1161,9 @@ sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
  * Opens a stack, named `project/stack`, and creates it when there is none.
  *
  * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
- * "rootDirectory": "/srv/shop", "create": true}`. Keys without a namespace are the project's own. `program` is what
+ * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop", "create": true}`. Keys without a
+ * namespace are the project's own. The organization is what programs are told, `organization` when left out, and no
+ * part of the name; tags are what the host notes about the stack. `program` is what
  * previews and updates run; it may be null when each brings its own. On success it is taken over. With
  * `"languageRuntime": "127.0.0.1:4711"` in the settings, the language runtime that listens there runs the program, and
  * `program` must be null.
@@ -1165,6 +1178,33 @@ sw_status_t sw_stack_open(const struct sw_engine_t *engine,
                           const struct sw_program_t *program,
                           struct sw_stack_t **stack,
                           struct sw_error_t **error);
+
+/**
+ * Removes every lock of the stack, whoever holds it, and says how many there were: for locks that dead machines left
+ * behind. An operation of somebody who is alive after all goes on. `count` may be null.
+ *
+ * # Safety
+ * `stack` must be null or alive, `count` null or writable, `error` null or writable.
+ */
+sw_status_t sw_stack_unlock(const struct sw_stack_t *stack,
+                            size_t *count,
+                            struct sw_error_t **error);
+
+/**
+ * Removes the stack and its history from the store. One that still has resources is only removed by force.
+ *
+ * # Safety
+ * `stack` must be null or alive, `error` null or writable.
+ */
+sw_status_t sw_stack_remove(const struct sw_stack_t *stack, bool force, struct sw_error_t **error);
+
+/**
+ * Frees a stack's handle; its state and its operations go on. Nothing happens for null.
+ *
+ * # Safety
+ * `stack` must be null or have come from `sw_stack_open` and not have been freed.
+ */
+void sw_stack_free(struct sw_stack_t *stack);
 
 /**
  * Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
@@ -1226,20 +1266,12 @@ sw_status_t sw_stack_import(const struct sw_stack_t *stack,
                             struct sw_error_t **error);
 
 /**
- * Removes the stack and its history from the store. One that still has resources is only removed by force.
+ * Returns what a host that sorts errors as the reference engine does takes a status code for: `bail` when the
+ * diagnostics say what was wrong, `decrypt` or `internal`; `none` for success.
  *
- * # Safety
- * `stack` must be null or alive, `error` null or writable.
+ * The text lives as long as the library.
  */
-sw_status_t sw_stack_remove(const struct sw_stack_t *stack, bool force, struct sw_error_t **error);
-
-/**
- * Frees a stack's handle; its state and its operations go on. Nothing happens for null.
- *
- * # Safety
- * `stack` must be null or have come from `sw_stack_open` and not have been freed.
- */
-void sw_stack_free(struct sw_stack_t *stack);
+const char *sw_status_class_name(int32_t status);
 
 /**
  * Returns the name of a status code, `invalid_input` for instance; `unknown` for a code that does not exist.

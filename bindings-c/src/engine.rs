@@ -259,6 +259,9 @@ fn build(
     if let Some(reader) = host.and_then(Host::stack_reader) {
         builder = builder.stacks(reader);
     }
+    if let Some(fetch) = host.and_then(Host::fetch) {
+        builder = builder.fetch(fetch);
+    }
     Ok(builder.plugins(settings.plugins.into()).build()?)
 }
 

@@ -1,13 +1,15 @@
-//! The host's say: which provider serves a package, what other stacks gave out, its encryption, and its journal.
+//! The host's say: who serves a package, what other stacks gave out, remote assets, its encryption, and its journal.
 
 use std::{collections::BTreeMap, ffi::c_void, sync::Arc};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use stackwright::{
     Error, ErrorKind,
     property::{
         PropertyMap,
+        hash::Fetch,
         json::{SecretForm, from_plain_json, to_vec},
     },
     provider::{Provider, Resolution, ResolutionRequest, Resolver, builtin::StackReader},
@@ -53,7 +55,8 @@ pub struct sw_host_t {
     /// Gives another stack's outputs for a stack reference: `{"stack": "name"}` → a JSON object. Null: the engine
     /// reads them from its store.
     pub stack_outputs: sw_call_t,
-    /// Gives the outputs of another stack's resources, by URN, as `stack_outputs` does. Required beside it.
+    /// Gives what there is of another stack's resources, as `stack_outputs` does: `{"URN": {"type": "…", "outputs": {…}}}`.
+    /// Required beside it.
     pub stack_resource_outputs: sw_call_t,
     /// Takes an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine goes on when it
     /// is answered; a failure refuses the entry, and the operation ends with it. Records are those of deployments, in
@@ -63,6 +66,9 @@ pub struct sw_host_t {
     pub encrypt: sw_call_t,
     /// Decrypts what `encrypt` made, in the same way. Required beside it. The message of a failure must hold no secret.
     pub decrypt: sw_call_t,
+    /// Gets what the URI of a remote asset or archive names, for its hash: `{"uri": "…"}` → the content itself, which is
+    /// no JSON. Null: the engine does so, over HTTP.
+    pub fetch: sw_call_t,
 }
 
 /// The host's table.
@@ -135,6 +141,10 @@ impl Host {
 
     pub(crate) fn secrets(self: &Arc<Self>) -> Option<Arc<dyn SecretsCallbacks>> {
         self.functions.encrypt.is_some().then(|| Arc::clone(self) as _)
+    }
+
+    pub(crate) fn fetch(self: &Arc<Self>) -> Option<Arc<dyn Fetch>> {
+        self.functions.fetch.is_some().then(|| Arc::clone(self) as _)
     }
 
     pub(crate) fn journal(self: &Arc<Self>, stack: String) -> Option<Arc<dyn JournalReceiver>> {
@@ -277,25 +287,34 @@ impl Host {
         function: sw_call_t,
         texts: Vec<String>,
         what: &str,
-    ) -> Result<Vec<String>, String> {
-        let answer = async {
-            let answer = self
-                .ask(function, to_vec(&texts)?, ErrorKind::Secrets, what)
-                .await?;
-            read(&answer, what)
-        };
-        answer.await.map_err(|error: Error| error.message().to_owned())
+        kind: ErrorKind,
+    ) -> stackwright::Result<Vec<String>> {
+        let answer = self.ask(function, to_vec(&texts)?, kind, what).await?;
+        read(&answer, what)
     }
 }
 
 #[async_trait]
 impl SecretsCallbacks for Host {
-    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>, String> {
-        self.texts(self.functions.encrypt, plaintexts, "encrypt").await
+    async fn encrypt(&self, plaintexts: Vec<String>) -> stackwright::Result<Vec<String>> {
+        self.texts(self.functions.encrypt, plaintexts, "encrypt", ErrorKind::Secrets)
+            .await
     }
 
-    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>, String> {
-        self.texts(self.functions.decrypt, ciphertexts, "decrypt").await
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> stackwright::Result<Vec<String>> {
+        self.texts(self.functions.decrypt, ciphertexts, "decrypt", ErrorKind::Decrypt)
+            .await
+    }
+}
+
+#[async_trait]
+impl Fetch for Host {
+    async fn fetch(&self, uri: &str) -> stackwright::Result<Bytes> {
+        let request = to_vec(&serde_json::json!({ "uri": uri }))?;
+        let content = self
+            .ask(self.functions.fetch, request, ErrorKind::Unavailable, "fetch")
+            .await?;
+        Ok(content.into())
     }
 }
 

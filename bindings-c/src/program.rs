@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    context::{end_of, sw_context_t},
+    context::{error_of, sw_context_t},
     foreign::{Inside, Place, UserData, sw_free_t},
     guard::{Failure, Outcome, sized},
     runtime::Shared,
@@ -95,7 +95,7 @@ impl Program for Run {
             .monitor
             .register_root_stack()
             .await
-            .map_err(|status| end_of(&status))?;
+            .map_err(|status| error_of(&status))?;
         let context = sw_context_t::new(context, &root, Arc::clone(&self.shared))?;
         let (sender, receiver) = oneshot::channel();
         let (entry, shared) = (Arc::clone(&self.entry), Arc::clone(&self.shared));

@@ -1,6 +1,6 @@
 //! Status codes: the engine's error kinds with their stable integers, success, and misuse of the ABI itself.
 
-use stackwright::ErrorKind;
+use stackwright::{ErrorClass, ErrorKind};
 
 /// What a call came to. Codes are stable and only ever appended to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum sw_status_t {
     SW_STATUS_PLUGIN = 5,
     /// The recorded state is corrupt, of an unknown version, or would become invalid.
     SW_STATUS_STATE = 6,
-    /// A secret could not be encrypted or decrypted, for instance because the passphrase is wrong.
+    /// Secrets could not be encrypted, or what encrypts those of a stack is not known here.
     SW_STATUS_SECRETS = 7,
     /// The operation was cancelled; what had run is recorded.
     SW_STATUS_CANCELLED = 8,
@@ -35,11 +35,14 @@ pub enum sw_status_t {
     SW_STATUS_FAILED = 11,
     /// A bug in the engine.
     SW_STATUS_INTERNAL = 12,
+    /// A secret could not be decrypted, for instance because the passphrase is wrong; the message names the key of the
+    /// configuration when it is a value of that.
+    SW_STATUS_DECRYPT = 13,
 }
 
 impl sw_status_t {
     /// Every code, in order.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::SW_STATUS_MISUSE,
         Self::SW_STATUS_OK,
         Self::SW_STATUS_INVALID_INPUT,
@@ -54,6 +57,7 @@ impl sw_status_t {
         Self::SW_STATUS_PROGRAM,
         Self::SW_STATUS_FAILED,
         Self::SW_STATUS_INTERNAL,
+        Self::SW_STATUS_DECRYPT,
     ];
 
     /// Returns the status of an engine's error; a kind that this table does not know is `SW_STATUS_INTERNAL`.
@@ -91,8 +95,25 @@ impl sw_status_t {
             Self::SW_STATUS_PROGRAM => c"program",
             Self::SW_STATUS_FAILED => c"failed",
             Self::SW_STATUS_INTERNAL => c"internal",
+            Self::SW_STATUS_DECRYPT => c"decrypt",
         }
     }
+}
+
+/// Returns what a host that sorts errors as the reference engine does takes a status code for: `bail` when the
+/// diagnostics say what was wrong, `decrypt` or `internal`; `none` for success.
+///
+/// The text lives as long as the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn sw_status_class_name(status: i32) -> *const std::ffi::c_char {
+    let status = sw_status_t::from_code(status);
+    let name = match status.map(|status| (status, status.kind().map(ErrorKind::class))) {
+        Some((sw_status_t::SW_STATUS_OK, _)) => c"none",
+        Some((_, Some(ErrorClass::Bail))) => c"bail",
+        Some((_, Some(ErrorClass::Decrypt))) => c"decrypt",
+        _ => c"internal",
+    };
+    name.as_ptr()
 }
 
 /// Returns the name of a status code, `invalid_input` for instance; `unknown` for a code that does not exist.
@@ -117,6 +138,9 @@ mod tests {
             assert_eq!(status as i32, kind.code(), "{}", kind.name());
             assert_eq!(status.kind(), Some(*kind));
             assert_eq!(status.name().to_str(), Ok(kind.name()));
+            // SAFETY: the text is NUL-terminated and lives as long as the library.
+            let class = unsafe { std::ffi::CStr::from_ptr(sw_status_class_name(kind.code())) };
+            assert_eq!(class.to_str(), Ok(kind.class().name()));
             let line = format!(" SW_STATUS_{} = {},", kind.name().to_uppercase(), kind.code());
             assert!(header.contains(&line), "the header lacks{line}");
         }

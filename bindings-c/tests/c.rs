@@ -128,6 +128,13 @@ fn the_host_is_asked_and_told() {
 }
 
 #[test]
+fn stacks_are_told_of_and_unlocked() {
+    let program = compile("gcc", "c11", "stacks.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
 fn misuse_is_told() {
     let program = compile("gcc", "c11", "misuse.c");
     run(with_library(&mut Command::new(&program)));

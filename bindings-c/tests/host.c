@@ -201,7 +201,8 @@ static void the_host_encrypts_secrets_itself(void)
     CHECK(vault.decrypted > 0);
     sw_bytes_free(document);
     vault.sealed = 1;
-    FAILS(sw_stack_outputs(stack, &document, &error), SW_STATUS_SECRETS, "the vault is sealed");
+    FAILS(sw_stack_outputs(stack, &document, &error), SW_STATUS_DECRYPT, "the vault is sealed");
+    CHECK(strcmp(sw_status_class_name(SW_STATUS_DECRYPT), "decrypt") == 0);
     sw_stack_free(stack);
     sw_engine_free(engine);
     OK(sw_runtime_free(runtime));

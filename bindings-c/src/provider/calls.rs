@@ -10,10 +10,8 @@ use stackwright::provider::{
 
 use super::{
     Table,
-    document::{
-        Check, Checked, Configure, Create, Created, Delete, Diff, Diffed, Empty, Facts, Invoke, Invoked,
-        Nothing, Read, Understands, Update, Updated, WasRead,
-    },
+    request::{Check, Configure, Create, Delete, Diff, Invoke, Nothing, Read, Update},
+    response::{Checked, Created, Diffed, Empty, Facts, Invoked, Understands, Updated, WasRead},
 };
 
 impl Table {

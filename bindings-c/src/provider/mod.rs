@@ -2,27 +2,23 @@
 
 mod calls;
 pub mod completion;
-mod document;
+mod failure;
+mod question;
+mod request;
+mod response;
+mod table;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    ffi::c_void,
-    sync::{Arc, OnceLock},
+use std::ffi::c_void;
+
+use crate::{bytes::sw_bytes_view_t, foreign::sw_free_t};
+
+pub(crate) use self::{
+    completion::{Answer, sw_completion_t},
+    question::Question,
+    table::Table,
 };
-
-use serde::{Serialize, de::DeserializeOwned};
-use stackwright::provider::{Capabilities, ProviderError, ProviderResult, ProviderStatus};
-
-use crate::{
-    bytes::sw_bytes_view_t,
-    callback::{lent, terminated},
-    foreign::{Inside, Place, UserData, sw_free_t},
-    guard::{Failure, Outcome, sized},
-    runtime::Shared,
-};
-
-pub(crate) use completion::{Answer, sw_completion_t};
 
 /// The version of `sw_provider_t` that this header describes.
 pub const SW_PROVIDER_VERSION: u32 = 1;
@@ -103,193 +99,4 @@ pub struct sw_provider_t {
     pub cancel: sw_notice_t,
     /// No call follows. May be null.
     pub close: sw_notice_t,
-}
-
-/// A table of functions as a provider of the engine.
-pub(crate) struct Table {
-    functions: sw_provider_t,
-    data: Arc<UserData>,
-    shared: Arc<Shared>,
-    /// What the handshake said.
-    understands: OnceLock<Capabilities>,
-}
-
-// SAFETY: the functions may be called from any thread, as the header says; the pointer in the table is never read,
-// `data` holds it.
-unsafe impl Send for Table {}
-// SAFETY: as above.
-unsafe impl Sync for Table {}
-
-type Function = unsafe extern "C" fn(*mut c_void, sw_bytes_view_t, *mut sw_completion_t);
-
-/// A function of the host that is to be asked something.
-pub(crate) struct Question {
-    pub(crate) function: Function,
-    pub(crate) give_up: sw_give_up_t,
-    pub(crate) data: Arc<UserData>,
-    /// Whether the function may be called on a thread that others wait for.
-    pub(crate) prompt: bool,
-}
-
-impl Question {
-    /// Asks, and waits for the answer; `None` when the host freed the completion.
-    pub(crate) async fn ask(self, shared: &Arc<Shared>, request: Vec<u8>) -> Option<Answer> {
-        let (completion, receiver) = sw_completion_t::new();
-        let mut waiting = Waiting {
-            give_up: self.give_up,
-            data: Arc::clone(&self.data),
-            call: completion.id(),
-            shared: Arc::clone(shared),
-            answered: false,
-        };
-        if self.prompt {
-            self.call(shared, request, completion, Place::Callback);
-        } else {
-            let on_thread = Arc::clone(shared);
-            // Not awaited: the answer is what counts, and it may come before or after the function returns.
-            drop(shared.handle.spawn_blocking(move || {
-                if !completion.is_given_up() {
-                    self.call(&on_thread, request, completion, Place::OwnThread);
-                }
-            }));
-        }
-        let answer = receiver.await;
-        waiting.answered = true;
-        answer.ok()
-    }
-
-    fn call(self, shared: &Shared, request: Vec<u8>, completion: Box<sw_completion_t>, place: Place) {
-        let _pass = shared.gate.enter();
-        let _inside = Inside::enter(place);
-        let request = terminated(request);
-        // SAFETY: the host gave the function for this pointer; the request lives until it returns.
-        unsafe { (self.function)(self.data.pointer(), lent(&request), Box::into_raw(completion)) };
-    }
-}
-
-/// Tells the host that a call was given up, when it is dropped before the answer came.
-struct Waiting {
-    give_up: sw_give_up_t,
-    data: Arc<UserData>,
-    call: u64,
-    shared: Arc<Shared>,
-    answered: bool,
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if let (false, Some(give_up)) = (self.answered, self.give_up) {
-            let _pass = self.shared.gate.enter();
-            let _inside = Inside::enter(Place::Callback);
-            // SAFETY: the host gave the function for this pointer.
-            unsafe { give_up(self.data.pointer(), self.call) };
-        }
-    }
-}
-
-impl Table {
-    /// Takes a table of the host's; `package` names it in failures.
-    ///
-    /// # Safety
-    /// `table` must be null or readable for its `struct_size`.
-    pub(crate) unsafe fn new(
-        table: *const sw_provider_t,
-        package: &str,
-        shared: Arc<Shared>,
-    ) -> Outcome<Self> {
-        // SAFETY: null or readable by this function's contract.
-        let functions = unsafe { sized(table, &format!("the table of provider {package:?}")) }?;
-        let Some(functions) = functions else {
-            return Err(Failure::misuse(format!(
-                "the table of provider {package:?} is null"
-            )));
-        };
-        let bad = |what: &str| {
-            Err(Failure::misuse(format!(
-                "the table of provider {package:?} {what}"
-            )))
-        };
-        if functions.version != SW_PROVIDER_VERSION {
-            return bad("has a version that this library does not know");
-        }
-        if functions.flags & !SW_PROVIDER_PROMPT != 0 {
-            return bad("has flags that this library does not know");
-        }
-        if functions.create.is_none() || functions.delete_.is_none() {
-            return bad("lacks create or delete_");
-        }
-        Ok(Self {
-            data: Arc::new(UserData::new(functions.user_data, functions.free)),
-            functions,
-            shared,
-            understands: OnceLock::new(),
-        })
-    }
-
-    /// Takes `user_data` over; before, it stays the host's.
-    pub(crate) fn adopt(&self) {
-        self.data.adopt();
-    }
-
-    /// Calls one of the table's functions; `None` when the table lacks it.
-    async fn call<T: DeserializeOwned + Default>(
-        &self,
-        name: &str,
-        function: sw_call_t,
-        request: impl Serialize,
-    ) -> ProviderResult<T> {
-        let Some(function) = function else {
-            return Err(ProviderError::unimplemented(format!(
-                "the provider has no {name}"
-            )));
-        };
-        let request = stackwright::property::json::to_vec(&request)
-            .map_err(|error| ProviderError::new(ProviderStatus::InvalidArgument, error.to_string()))?;
-        let question = Question {
-            function,
-            give_up: self.functions.give_up,
-            data: Arc::clone(&self.data),
-            prompt: self.functions.flags & SW_PROVIDER_PROMPT != 0,
-        };
-        match question.ask(&self.shared, request).await {
-            Some(Answer::Done(response)) => read_answer(name, "an answer", &response),
-            Some(Answer::Failed(status, message)) => {
-                Err(ProviderError::new(ProviderStatus::from_code(status), message))
-            }
-            Some(Answer::FailedWith(failure)) => {
-                let failed: document::Failed = from_json(name, "a failure", &failure)?;
-                Err(failed.into())
-            }
-            None => Err(ProviderError::new(
-                ProviderStatus::Internal,
-                format!("the provider gave {name} no answer"),
-            )),
-        }
-    }
-
-    fn tell(&self, notice: sw_notice_t) {
-        if let Some(notice) = notice {
-            let _pass = self.shared.gate.enter();
-            let _inside = Inside::enter(Place::Callback);
-            // SAFETY: the host gave the function for this pointer.
-            unsafe { notice(self.data.pointer()) };
-        }
-    }
-}
-
-fn read_answer<T: DeserializeOwned + Default>(name: &str, what: &str, json: &[u8]) -> ProviderResult<T> {
-    if json.is_empty() {
-        return Ok(T::default());
-    }
-    from_json(name, what, json)
-}
-
-/// Reads what the host sent. A thing that was made but can not be told of leaves its state unknown, hence the status.
-fn from_json<T: DeserializeOwned>(name: &str, what: &str, json: &[u8]) -> ProviderResult<T> {
-    serde_json::from_slice(json).map_err(|error| {
-        ProviderError::new(
-            ProviderStatus::Internal,
-            format!("the provider gave {name} {what} that cannot be read: {error}"),
-        )
-    })
 }

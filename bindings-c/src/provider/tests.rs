@@ -1,24 +1,28 @@
 //! A table of functions as the engine sees it: answers now and later, failures, silence and giving up.
 
-use std::sync::{
-    Mutex,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::{
+    ffi::c_void,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
 };
 
 use stackwright::{
     property::{PropertyMap, PropertyValue},
-    provider::{CheckRequest, CreateRequest, DeleteRequest, Provider as _},
+    provider::{CheckRequest, CreateRequest, DeleteRequest, Provider as _, ProviderStatus},
     urn::Urn,
 };
 
 use super::{
+    SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION, Table,
     completion::{
         sw_completion_fail, sw_completion_fail_with, sw_completion_free, sw_completion_id,
-        sw_completion_succeed,
+        sw_completion_succeed, sw_completion_t,
     },
-    *,
+    sw_provider_t,
 };
-use crate::runtime::tests::test_runtime;
+use crate::{bytes::sw_bytes_view_t, guard::Failure, runtime::tests::test_runtime, status::sw_status_t};
 
 #[derive(Default)]
 struct Host {
@@ -200,7 +204,7 @@ fn a_call_that_is_given_up_is_told_and_may_still_be_answered() {
         let completion = host.kept.lock().expect("no panic").take().expect("kept") as *mut sw_completion_t;
         // SAFETY: handed back once.
         let status = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::empty()) };
-        assert_eq!(status, crate::status::sw_status_t::SW_STATUS_OK);
+        assert_eq!(status, sw_status_t::SW_STATUS_OK);
     });
 }
 

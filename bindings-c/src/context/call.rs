@@ -1,0 +1,122 @@
+//! The way of every call of a program: made of what C code lent, ended by the end of the run, and either waited for or
+//! answered with a callback.
+
+use std::{ffi::c_void, future::Future, sync::Arc};
+
+use stackwright::{Error, ErrorKind, monitor::WireStatus};
+
+use super::sw_context_t;
+use crate::{
+    bytes::sw_bytes_t,
+    callback::{Delivery, sw_callback_t},
+    error::sw_error_t,
+    foreign::ensure_may_block,
+    guard::{Failure, Outcome, Slot, guard, live},
+    status::sw_status_t,
+};
+
+/// What a call comes to: bytes, or nothing.
+pub(super) type Answer = Outcome<Option<Vec<u8>>>;
+
+/// Turns a monitor's status into the engine's error.
+pub(crate) fn error_of(status: &WireStatus) -> Error {
+    const INVALID_ARGUMENT: i32 = 3;
+    const NOT_FOUND: i32 = 5;
+    let kind = match status.code {
+        _ if status.is_shut_down() => ErrorKind::Cancelled,
+        INVALID_ARGUMENT => ErrorKind::InvalidInput,
+        NOT_FOUND => ErrorKind::NotFound,
+        _ => ErrorKind::Provider,
+    };
+    Error::new(kind, status.message.clone())
+}
+
+impl sw_context_t {
+    /// Ends `call` when the run ends without it.
+    fn until_ended(
+        &self,
+        call: impl Future<Output = Answer> + Send + 'static,
+    ) -> impl Future<Output = Answer> + Send + 'static {
+        let program = self.program.clone();
+        async move {
+            tokio::select! {
+                biased;
+                answer = call => answer,
+                () = program.ended() => {
+                    Err(Error::new(ErrorKind::Cancelled, "the run ended before the call was answered").into())
+                }
+            }
+        }
+    }
+
+    fn wait(&self, call: impl Future<Output = Answer> + Send + 'static) -> Answer {
+        self.shared.block_on_to_the_end(self.until_ended(call))
+    }
+
+    fn start(&self, delivery: Delivery, call: impl Future<Output = Answer> + Send + 'static) {
+        let call = self.until_ended(call);
+        let token = self.calls.token();
+        let task = async move {
+            delivery.deliver(call.await);
+            drop(token);
+        };
+        self.shared.tasks.spawn_on(task, &self.shared.handle);
+    }
+
+    pub(super) fn delivery(&self, callback: sw_callback_t, user_data: *mut c_void) -> Outcome<Delivery> {
+        Delivery::new(callback, user_data, Arc::clone(&self.shared.gate))
+    }
+}
+
+/// Makes a call and waits for its answer.
+///
+/// # Safety
+/// `context` must be null or alive, `place` and `error` null or writable.
+pub(super) unsafe fn waiting<A, F: Future<Output = Answer> + Send + 'static>(
+    context: *const sw_context_t,
+    place: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+    arguments: impl FnOnce() -> Outcome<A>,
+    call: impl FnOnce(&sw_context_t, A) -> Outcome<F>,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or writable by this function's contract.
+        let place = unsafe { Slot::optional(place) };
+        // SAFETY: null or alive by this function's contract.
+        let context = unsafe { live(context, "the context") }?;
+        ensure_may_block()?;
+        let answer = context.wait(call(context, arguments()?)?)?;
+        if let (Some(place), Some(answer)) = (place, answer) {
+            place.fill(sw_bytes_t::boxed(answer));
+        }
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Makes a call and leaves its answer to a callback.
+///
+/// # Safety
+/// `context` must be null or alive, `error` null or writable.
+pub(super) unsafe fn starting<A, F: Future<Output = Answer> + Send + 'static>(
+    context: *const sw_context_t,
+    callback: sw_callback_t,
+    user_data: *mut c_void,
+    error: *mut *mut sw_error_t,
+    arguments: impl FnOnce() -> Outcome<A>,
+    call: impl FnOnce(&sw_context_t, A) -> Outcome<F>,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let context = unsafe { live(context, "the context") }?;
+        if callback.is_none() {
+            return Err(Failure::misuse("the callback is null"));
+        }
+        let call = call(context, arguments()?)?;
+        context.start(context.delivery(callback, user_data)?, call);
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}

@@ -1,0 +1,77 @@
+//! Functions of packages: calling one.
+
+use std::{ffi::c_void, future::Future};
+
+use stackwright::{monitor::Invoke, property::json::to_plain_json};
+
+use super::{
+    call::{Answer, error_of, starting, waiting},
+    sw_context_t,
+};
+use crate::{
+    bytes::{sw_bytes_t, sw_bytes_view_t},
+    callback::sw_callback_t,
+    error::sw_error_t,
+    guard::Outcome,
+    status::sw_status_t,
+};
+
+impl sw_context_t {
+    fn invoke(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+        let invoke = Invoke::from_json(json)?;
+        let monitor = self.program.monitor.clone();
+        Ok(async move {
+            let result = monitor.invoke(invoke).await.map_err(|status| error_of(&status))?;
+            Ok(Some(to_plain_json(&result)?))
+        })
+    }
+}
+
+/// Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: `{"token": "pkg:module:fn",
+/// "arguments": {…}}` and any of `provider`, `version`, `pluginDownloadURL`, `parent`, `dependsOn`.
+///
+/// # Safety
+/// `context` must be null or alive, `invoke` readable, `result` null or writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_invoke(
+    context: *const sw_context_t,
+    invoke: sw_bytes_view_t,
+    result: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        waiting(
+            context,
+            result,
+            error,
+            || invoke.bytes("the invoke"),
+            |context, json| context.invoke(json),
+        )
+    }
+}
+
+/// Calls a function of a package as `sw_context_invoke` does, without waiting.
+///
+/// # Safety
+/// `context` must be null or alive, `invoke` readable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_invoke_async(
+    context: *const sw_context_t,
+    invoke: sw_bytes_view_t,
+    callback: sw_callback_t,
+    user_data: *mut c_void,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        starting(
+            context,
+            callback,
+            user_data,
+            error,
+            || invoke.bytes("the invoke"),
+            |context, json| context.invoke(json),
+        )
+    }
+}

@@ -1,0 +1,174 @@
+//! The context of a running program: what it is told of its run, and how both end.
+
+mod call;
+pub mod invoke;
+pub mod log;
+pub mod outputs;
+pub mod protocol;
+pub mod registration;
+
+use std::{
+    ffi::{CString, c_char, c_void},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde::Serialize;
+use stackwright::{Error, ErrorKind, program::ProgramContext, property::json::to_vec, urn::Urn};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    bytes::sw_bytes_view_t,
+    callback::sw_callback_t,
+    error::sw_error_t,
+    guard::{guard, live},
+    runtime::Shared,
+    status::sw_status_t,
+};
+
+pub(crate) use call::error_of;
+
+/// What a running program talks to. Lent to the program; never freed by it.
+pub struct sw_context_t {
+    program: ProgramContext,
+    info: CString,
+    shared: Arc<Shared>,
+    /// The asynchronous calls whose callbacks have not returned yet.
+    calls: TaskTracker,
+    failure: Mutex<Option<Error>>,
+    /// Set when the program is over.
+    over: CancellationToken,
+    /// The callbacks that wait for the end of the run or the program.
+    notices: TaskTracker,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Info<'a> {
+    project: &'a str,
+    stack: &'a str,
+    organization: &'a str,
+    root_directory: Option<&'a std::path::Path>,
+    config: &'a std::collections::BTreeMap<String, String>,
+    config_secret_keys: &'a [String],
+    dry_run: bool,
+    parallel: i32,
+    root_stack: String,
+}
+
+impl sw_context_t {
+    pub(crate) fn new(program: ProgramContext, root: &Urn, shared: Arc<Shared>) -> stackwright::Result<Self> {
+        let info = to_vec(&Info {
+            project: &program.info.project,
+            stack: &program.info.stack,
+            organization: &program.info.organization,
+            root_directory: program.info.root_directory.as_deref(),
+            config: &program.info.config,
+            config_secret_keys: &program.info.config_secret_keys,
+            dry_run: program.info.dry_run,
+            parallel: program.info.parallel,
+            root_stack: root.to_string(),
+        })?;
+        Ok(Self {
+            program,
+            // JSON has no NUL inside.
+            info: CString::new(info).unwrap_or_default(),
+            shared,
+            calls: TaskTracker::new(),
+            failure: Mutex::default(),
+            over: CancellationToken::new(),
+            notices: TaskTracker::new(),
+        })
+    }
+
+    /// Waits until every callback of the program's calls has returned, then tells those who wait for the end.
+    pub(crate) async fn finish(&self) {
+        self.calls.close();
+        self.calls.wait().await;
+        self.over.cancel();
+        self.notices.close();
+        self.notices.wait().await;
+    }
+
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Returns what the program is told of its run, as JSON: `{"project", "stack", "organization", "rootDirectory",
+/// "config": {"ns:name": "text"}, "configSecretKeys": [], "dryRun", "parallel", "rootStack": "urn…"}`. Structured
+/// configuration values are JSON texts; secret ones are readable. Lives as long as the context; null for null.
+///
+/// # Safety
+/// `context` must be null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_info(context: *const sw_context_t) -> *const c_char {
+    // SAFETY: null or alive by this function's contract.
+    unsafe { context.as_ref() }.map_or(std::ptr::null(), |context| context.info.as_ptr())
+}
+
+/// Tells whether the run has ended without the program, which should return soon; true for null.
+///
+/// # Safety
+/// `context` must be null or alive.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_is_ended(context: *const sw_context_t) -> bool {
+    // SAFETY: null or alive by this function's contract.
+    unsafe { context.as_ref() }.is_none_or(|context| context.program.monitor.is_closed())
+}
+
+/// Tells a callback when the run ends without the program (with `SW_STATUS_CANCELLED`; the program should return soon),
+/// or, at the latest, when the program has returned and its last call was answered (with `SW_STATUS_OK`).
+///
+/// # Safety
+/// `context` must be null or alive, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_ended_async(
+    context: *const sw_context_t,
+    callback: sw_callback_t,
+    user_data: *mut c_void,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let context = unsafe { live(context, "the context") }?;
+        let delivery = context.delivery(callback, user_data)?;
+        let (program, over) = (context.program.clone(), context.over.clone());
+        let token = context.notices.token();
+        let task = async move {
+            let outcome = tokio::select! {
+                biased;
+                () = over.cancelled() => Ok(None),
+                () = program.ended() => Err(Error::new(ErrorKind::Cancelled, "the run has ended").into()),
+            };
+            delivery.deliver(outcome);
+            drop(token);
+        };
+        drop(context.shared.tasks.spawn_on(task, &context.shared.handle));
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Says why the program fails; the run fails with this message when the program returns, whatever it returns.
+///
+/// # Safety
+/// `context` must be null or alive, `message` readable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_fail(
+    context: *const sw_context_t,
+    message: sw_bytes_view_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let context = unsafe { live(context, "the context") }?;
+        // SAFETY: readable by this function's contract.
+        let message = unsafe { message.text("the message") }?;
+        *context.failure.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Error::new(ErrorKind::Program, message));
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}

@@ -1,0 +1,116 @@
+//! What a program gives out: the outputs of its components, and those of its stack.
+
+use std::{ffi::c_void, future::Future};
+
+use stackwright::{
+    property::json::{PlainValue, from_plain_json, from_slice},
+    urn::Urn,
+};
+
+use super::{
+    call::{Answer, error_of, starting, waiting},
+    sw_context_t,
+};
+use crate::{
+    bytes::sw_bytes_view_t,
+    callback::sw_callback_t,
+    error::sw_error_t,
+    guard::{Failure, Outcome, guard, live},
+    status::sw_status_t,
+};
+
+impl sw_context_t {
+    fn register_outputs(
+        &self,
+        urn: &str,
+        json: &[u8],
+    ) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+        let urn = Urn::parse(urn)?;
+        let outputs = from_plain_json(json)?;
+        let monitor = self.program.monitor.clone();
+        Ok(async move {
+            let registering = monitor.register_outputs(&urn, outputs).await;
+            registering.map_err(|status| error_of(&status))?;
+            Ok(None)
+        })
+    }
+}
+
+/// Publishes the outputs (a JSON object) of a component that the program registered, and waits until they are
+/// recorded.
+///
+/// # Safety
+/// `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_register_outputs(
+    context: *const sw_context_t,
+    urn: sw_bytes_view_t,
+    outputs: sw_bytes_view_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        let both = || Ok((urn.text("the URN")?, outputs.bytes("the outputs")?));
+        waiting(
+            context,
+            std::ptr::null_mut(),
+            error,
+            both,
+            |context, (urn, json)| context.register_outputs(urn, json),
+        )
+    }
+}
+
+/// Publishes outputs as `sw_context_register_outputs` does, without waiting.
+///
+/// # Safety
+/// `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_register_outputs_async(
+    context: *const sw_context_t,
+    urn: sw_bytes_view_t,
+    outputs: sw_bytes_view_t,
+    callback: sw_callback_t,
+    user_data: *mut c_void,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        let both = || Ok((urn.text("the URN")?, outputs.bytes("the outputs")?));
+        starting(
+            context,
+            callback,
+            user_data,
+            error,
+            both,
+            |context, (urn, json)| context.register_outputs(urn, json),
+        )
+    }
+}
+
+/// Sets one of the stack's outputs to a JSON value; they are recorded when the program has ended.
+///
+/// # Safety
+/// `context` must be null or alive, `name` and `value` readable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_export(
+    context: *const sw_context_t,
+    name: sw_bytes_view_t,
+    value: sw_bytes_view_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let context = unsafe { live(context, "the context") }?;
+        // SAFETY: readable by this function's contract.
+        let name = unsafe { name.text("the name") }?;
+        // SAFETY: readable by this function's contract.
+        let value = unsafe { value.bytes("the value") }?;
+        let value: PlainValue = from_slice(value)
+            .map_err(|error| Failure::invalid(format!("invalid value of output {name:?}: {error}")))?;
+        context.program.monitor.export(name, value.0);
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}

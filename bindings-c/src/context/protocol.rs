@@ -1,0 +1,73 @@
+//! The protocol's own messages, for the programs of SDKs, without a socket.
+
+use std::{ffi::c_void, future::Future};
+
+use super::{
+    call::{Answer, error_of, starting, waiting},
+    sw_context_t,
+};
+use crate::{
+    bytes::{sw_bytes_t, sw_bytes_view_t},
+    callback::sw_callback_t,
+    error::sw_error_t,
+    status::sw_status_t,
+};
+
+impl sw_context_t {
+    fn call(&self, method: &str, request: &[u8]) -> impl Future<Output = Answer> + Send + use<> {
+        let calling = self
+            .program
+            .monitor
+            .call(method, bytes::Bytes::copy_from_slice(request));
+        async move { Ok(Some(calling.await.map_err(|status| error_of(&status))?)) }
+    }
+}
+
+/// Calls the resource monitor with a message of the protocol (`ResourceMonitor/RegisterResource` and an encoded
+/// request, for instance) and waits for the encoded response: for hosts that run an SDK's program without a socket.
+///
+/// # Safety
+/// `context` must be null or alive, `method` and `request` readable, `response` and `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_call(
+    context: *const sw_context_t,
+    method: sw_bytes_view_t,
+    request: sw_bytes_view_t,
+    response: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        let both = || Ok((method.text("the method")?, request.bytes("the request")?));
+        waiting(context, response, error, both, |context, (method, request)| {
+            Ok(context.call(method, request))
+        })
+    }
+}
+
+/// Calls the resource monitor as `sw_context_call` does, without waiting.
+///
+/// # Safety
+/// `context` must be null or alive, `method` and `request` readable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_call_async(
+    context: *const sw_context_t,
+    method: sw_bytes_view_t,
+    request: sw_bytes_view_t,
+    callback: sw_callback_t,
+    user_data: *mut c_void,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        let both = || Ok((method.text("the method")?, request.bytes("the request")?));
+        starting(
+            context,
+            callback,
+            user_data,
+            error,
+            both,
+            |context, (method, request)| Ok(context.call(method, request)),
+        )
+    }
+}

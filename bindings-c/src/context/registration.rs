@@ -1,0 +1,142 @@
+//! Resources: registering one, and looking at one that somebody else manages.
+
+use std::{ffi::c_void, future::Future};
+
+use stackwright::monitor::{Read, Registration};
+
+use super::{
+    call::{Answer, error_of, starting, waiting},
+    sw_context_t,
+};
+use crate::{
+    bytes::{sw_bytes_t, sw_bytes_view_t},
+    callback::sw_callback_t,
+    error::sw_error_t,
+    guard::Outcome,
+    status::sw_status_t,
+};
+
+impl sw_context_t {
+    fn register(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+        let registering = self.program.monitor.register(Registration::from_json(json)?);
+        Ok(async move {
+            let registered = registering.await.map_err(|status| error_of(&status))?;
+            Ok(Some(registered.to_json()?))
+        })
+    }
+
+    fn read(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
+        let reading = self.program.monitor.read(Read::from_json(json)?);
+        Ok(async move {
+            let read = reading.await.map_err(|status| error_of(&status))?;
+            Ok(Some(read.to_json()?))
+        })
+    }
+}
+
+/// Registers a resource and waits until it is as it should be.
+///
+/// `registration` is JSON: `{"type", "name", "inputs": {…}}` and any of `custom` (false for a component), `parent`,
+/// `dependencies`, `propertyDependencies`, `provider` (`<urn>::<id>`), `providers`, `version`, `pluginDownloadURL`,
+/// `protect`, `deleteBeforeReplace`, `ignoreChanges`, `replaceOnChanges`, `additionalSecretOutputs`, `aliases`,
+/// `importId`, `customTimeouts`, `retainOnDelete`, `deletedWith`, `replaceWith`, `hideDiffs`, `replacementTrigger`.
+/// The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`.
+///
+/// Returns `SW_STATUS_CANCELLED` when the run ends first; the program should then return.
+///
+/// # Safety
+/// `context` must be null or alive, `registration` readable, `registered` null or writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_register(
+    context: *const sw_context_t,
+    registration: sw_bytes_view_t,
+    registered: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        waiting(
+            context,
+            registered,
+            error,
+            || registration.bytes("the registration"),
+            |context, json| context.register(json),
+        )
+    }
+}
+
+/// Registers a resource as `sw_context_register` does, without waiting: any number may be under way. Resources are
+/// claimed in the order of the calls.
+///
+/// # Safety
+/// `context` must be null or alive, `registration` readable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_register_async(
+    context: *const sw_context_t,
+    registration: sw_bytes_view_t,
+    callback: sw_callback_t,
+    user_data: *mut c_void,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        starting(
+            context,
+            callback,
+            user_data,
+            error,
+            || registration.bytes("the registration"),
+            |context, json| context.register(json),
+        )
+    }
+}
+
+/// Looks at something without managing it and waits for the answer. `read` is JSON: `{"type", "name", "id"}` and any
+/// of `parent`, `inputs`, `dependencies`, `provider`, `version`, `pluginDownloadURL`, `additionalSecretOutputs`. The
+/// result is that of `sw_context_register`.
+///
+/// # Safety
+/// `context` must be null or alive, `read` readable, `registered` null or writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_read(
+    context: *const sw_context_t,
+    read: sw_bytes_view_t,
+    registered: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        waiting(
+            context,
+            registered,
+            error,
+            || read.bytes("the read"),
+            |context, json| context.read(json),
+        )
+    }
+}
+
+/// Looks at something as `sw_context_read` does, without waiting.
+///
+/// # Safety
+/// `context` must be null or alive, `read` readable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_context_read_async(
+    context: *const sw_context_t,
+    read: sw_bytes_view_t,
+    callback: sw_callback_t,
+    user_data: *mut c_void,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        starting(
+            context,
+            callback,
+            user_data,
+            error,
+            || read.bytes("the read"),
+            |context, json| context.read(json),
+        )
+    }
+}

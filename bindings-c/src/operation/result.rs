@@ -1,0 +1,96 @@
+//! The result of an operation: waited for, or looked at.
+
+use std::{ffi::c_void, sync::Arc};
+
+use super::{document::document, sw_operation_t};
+use crate::{
+    bytes::sw_bytes_t,
+    callback::{Delivery, sw_callback_t},
+    error::sw_error_t,
+    guard::{Slot, guard, live},
+    status::sw_status_t,
+};
+
+/// Waits for the end of an operation and, unless its session is held, of its program.
+///
+/// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
+/// `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "urn", "provider", "phase",
+/// "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type"}], "diagnostics": [{"severity",
+/// "message", "urn"}], "durationSeconds", "tree"}`. The tree is a text for people.
+///
+/// # Safety
+/// `operation` must be null or alive, `result` null or writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_operation_wait(
+    operation: *const sw_operation_t,
+    result: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or writable by this function's contract.
+        let place = unsafe { Slot::optional(result) };
+        // SAFETY: null or alive by this function's contract.
+        let operation = unsafe { live(operation, "the operation") }?;
+        let end = operation.end();
+        let result = operation
+            .parts
+            .shared
+            .block_on_to_the_end(async { Ok(end.await) })?;
+        if let Some(place) = place {
+            place.fill(sw_bytes_t::boxed(document(&result)?));
+        }
+        result.error.clone().map_or(Ok(()), |error| Err(error.into()))
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Waits as `sw_operation_wait` does, with a callback. The callback's status is `SW_STATUS_OK` also for an operation
+/// that failed: its result says how it ended.
+///
+/// # Safety
+/// `operation` must be null or alive, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_operation_wait_async(
+    operation: *const sw_operation_t,
+    callback: sw_callback_t,
+    user_data: *mut c_void,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let operation = unsafe { live(operation, "the operation") }?;
+        let shared = &operation.parts.shared;
+        shared.ensure_open()?;
+        let delivery = Delivery::new(callback, user_data, Arc::clone(&shared.gate))?;
+        let end = operation.end();
+        shared.deliver(delivery, async move { document(&*end.await).map(Some) });
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Gives the result of an operation that has ended, as `sw_operation_wait` does, without waiting; null while it runs.
+///
+/// # Safety
+/// `operation` must be null or alive, `result` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_operation_result(
+    operation: *const sw_operation_t,
+    result: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(result, "result") }?;
+        // SAFETY: null or alive by this function's contract.
+        let operation = unsafe { live(operation, "the operation") }?;
+        if let Some(result) = operation.operation.result() {
+            place.fill(sw_bytes_t::boxed(document(&result)?));
+        }
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}

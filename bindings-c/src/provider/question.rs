@@ -1,0 +1,80 @@
+//! A question to the host: one call of a function of its table, and the wait for its answer.
+
+use std::{ffi::c_void, sync::Arc};
+
+use super::{Answer, sw_completion_t, sw_give_up_t};
+use crate::{
+    bytes::sw_bytes_view_t,
+    callback::{lent, terminated},
+    foreign::{Inside, Place, UserData},
+    runtime::Shared,
+};
+
+type Function = unsafe extern "C" fn(*mut c_void, sw_bytes_view_t, *mut sw_completion_t);
+
+/// A function of the host that is to be asked something.
+pub(crate) struct Question {
+    pub(crate) function: Function,
+    pub(crate) give_up: sw_give_up_t,
+    pub(crate) data: Arc<UserData>,
+    /// Whether the function may be called on a thread that others wait for.
+    pub(crate) prompt: bool,
+}
+
+impl Question {
+    /// Asks, and waits for the answer; `None` when the host freed the completion.
+    pub(crate) async fn ask(self, shared: &Arc<Shared>, request: Vec<u8>) -> Option<Answer> {
+        let (completion, receiver) = sw_completion_t::new();
+        let mut waiting = Waiting {
+            give_up: self.give_up,
+            data: Arc::clone(&self.data),
+            call: completion.id(),
+            shared: Arc::clone(shared),
+            answered: false,
+        };
+        if self.prompt {
+            self.call(shared, request, completion, Place::Callback);
+        } else {
+            let on_thread = Arc::clone(shared);
+            // Not awaited: the answer is what counts, and it may come before or after the function returns.
+            drop(shared.handle.spawn_blocking(move || {
+                if !completion.is_given_up() {
+                    self.call(&on_thread, request, completion, Place::OwnThread);
+                }
+            }));
+        }
+        let answer = receiver.await;
+        waiting.answered = true;
+        answer.ok()
+    }
+
+    fn call(self, shared: &Shared, request: Vec<u8>, completion: Box<sw_completion_t>, place: Place) {
+        let _pass = shared.gate.enter();
+        // Let go of within the pass: whoever waits for the gate waits for the free of `user_data`, too.
+        let Self { function, data, .. } = self;
+        let _inside = Inside::enter(place);
+        let request = terminated(request);
+        // SAFETY: the host gave the function for this pointer; the request lives until it returns.
+        unsafe { function(data.pointer(), lent(&request), Box::into_raw(completion)) };
+    }
+}
+
+/// Tells the host that a call was given up, when it is dropped before the answer came.
+struct Waiting {
+    give_up: sw_give_up_t,
+    data: Arc<UserData>,
+    call: u64,
+    shared: Arc<Shared>,
+    answered: bool,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let (false, Some(give_up)) = (self.answered, self.give_up) {
+            let _pass = self.shared.gate.enter();
+            let _inside = Inside::enter(Place::Callback);
+            // SAFETY: the host gave the function for this pointer.
+            unsafe { give_up(self.data.pointer(), self.call) };
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A table of functions as a provider of the engine.
+
+use std::sync::{Arc, OnceLock};
+
+use serde::{Serialize, de::DeserializeOwned};
+use stackwright::{
+    property::json::to_vec,
+    provider::{Capabilities, ProviderError, ProviderResult, ProviderStatus},
+};
+
+use super::{
+    Answer, Question, SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION, failure::Failed, sw_call_t, sw_notice_t,
+    sw_provider_t,
+};
+use crate::{
+    foreign::{Inside, Place, UserData},
+    guard::{Failure, Outcome, sized},
+    runtime::Shared,
+};
+
+/// A table of functions as a provider of the engine.
+pub(crate) struct Table {
+    pub(super) functions: sw_provider_t,
+    data: Arc<UserData>,
+    shared: Arc<Shared>,
+    /// What the handshake said.
+    pub(super) understands: OnceLock<Capabilities>,
+}
+
+// SAFETY: the functions may be called from any thread, as the header says; the pointer in the table is never read,
+// `data` holds it.
+unsafe impl Send for Table {}
+// SAFETY: as above.
+unsafe impl Sync for Table {}
+
+impl Table {
+    /// Takes a table of the host's; `package` names it in failures.
+    ///
+    /// # Safety
+    /// `table` must be null or readable for its `struct_size`.
+    pub(crate) unsafe fn new(
+        table: *const sw_provider_t,
+        package: &str,
+        shared: Arc<Shared>,
+    ) -> Outcome<Self> {
+        // SAFETY: null or readable by this function's contract.
+        let functions = unsafe { sized(table, &format!("the table of provider {package:?}")) }?;
+        let Some(functions) = functions else {
+            return Err(Failure::misuse(format!(
+                "the table of provider {package:?} is null"
+            )));
+        };
+        let bad = |what: &str| {
+            Err(Failure::misuse(format!(
+                "the table of provider {package:?} {what}"
+            )))
+        };
+        if functions.version != SW_PROVIDER_VERSION {
+            return bad("has a version that this library does not know");
+        }
+        if functions.flags & !SW_PROVIDER_PROMPT != 0 {
+            return bad("has flags that this library does not know");
+        }
+        if functions.create.is_none() || functions.delete_.is_none() {
+            return bad("lacks create or delete_");
+        }
+        Ok(Self {
+            data: Arc::new(UserData::new(functions.user_data, functions.free)),
+            functions,
+            shared,
+            understands: OnceLock::new(),
+        })
+    }
+
+    /// Takes `user_data` over; before, it stays the host's.
+    pub(crate) fn adopt(&self) {
+        self.data.adopt();
+    }
+
+    /// Calls one of the table's functions; `None` when the table lacks it.
+    pub(super) async fn call<T: DeserializeOwned + Default>(
+        &self,
+        name: &str,
+        function: sw_call_t,
+        request: impl Serialize,
+    ) -> ProviderResult<T> {
+        let Some(function) = function else {
+            return Err(ProviderError::unimplemented(format!(
+                "the provider has no {name}"
+            )));
+        };
+        let request = to_vec(&request)
+            .map_err(|error| ProviderError::new(ProviderStatus::InvalidArgument, error.to_string()))?;
+        let question = Question {
+            function,
+            give_up: self.functions.give_up,
+            data: Arc::clone(&self.data),
+            prompt: self.functions.flags & SW_PROVIDER_PROMPT != 0,
+        };
+        match question.ask(&self.shared, request).await {
+            Some(Answer::Done(response)) => read_answer(name, "an answer", &response),
+            Some(Answer::Failed(status, message)) => {
+                Err(ProviderError::new(ProviderStatus::from_code(status), message))
+            }
+            Some(Answer::FailedWith(failure)) => {
+                let failed: Failed = from_json(name, "a failure", &failure)?;
+                Err(failed.into())
+            }
+            None => Err(ProviderError::new(
+                ProviderStatus::Internal,
+                format!("the provider gave {name} no answer"),
+            )),
+        }
+    }
+
+    pub(super) fn tell(&self, notice: sw_notice_t) {
+        if let Some(notice) = notice {
+            let _pass = self.shared.gate.enter();
+            let _inside = Inside::enter(Place::Callback);
+            // SAFETY: the host gave the function for this pointer.
+            unsafe { notice(self.data.pointer()) };
+        }
+    }
+}
+
+fn read_answer<T: DeserializeOwned + Default>(name: &str, what: &str, json: &[u8]) -> ProviderResult<T> {
+    if json.is_empty() {
+        return Ok(T::default());
+    }
+    from_json(name, what, json)
+}
+
+/// Reads what the host sent. A thing that was made but can not be told of leaves its state unknown, hence the status.
+fn from_json<T: DeserializeOwned>(name: &str, what: &str, json: &[u8]) -> ProviderResult<T> {
+    serde_json::from_slice(json).map_err(|error| {
+        ProviderError::new(
+            ProviderStatus::Internal,
+            format!("the provider gave {name} {what} that cannot be read: {error}"),
+        )
+    })
+}

@@ -1,0 +1,144 @@
+//! Stacks: their handle, from opening one to removing it.
+
+mod settings;
+pub mod start;
+pub mod state;
+
+use std::sync::Arc;
+
+use stackwright::{Stack, StackSettings};
+
+use self::settings::Settings;
+use crate::{
+    bytes::sw_bytes_view_t,
+    engine::{Parts, sw_engine_t},
+    error::sw_error_t,
+    guard::{Failure, Slot, guard, live},
+    program::{Entry, sw_program_t},
+    status::sw_status_t,
+};
+
+/// A stack: a named state, the program that says what it is to be, and the operations on it. Shared by its
+/// operations, which outlive it.
+pub struct sw_stack_t {
+    stack: Stack,
+    program: Option<Arc<Entry>>,
+    parts: Arc<Parts>,
+}
+
+/// Opens a stack, named `project/stack`, and creates it when there is none.
+///
+/// `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
+/// "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop", "create": true}`. Keys without a
+/// namespace are the project's own. The organization is what programs are told, `organization` when left out, and no
+/// part of the name; tags are what the host notes about the stack. `program` is what
+/// previews and updates run; it may be null when each brings its own. On success it is taken over. With
+/// `"languageRuntime": "127.0.0.1:4711"` in the settings, the language runtime that listens there runs the program, and
+/// `program` must be null.
+///
+/// # Safety
+/// `engine` must be null or alive, `name` and `settings` readable, `program` null or readable, `stack` writable,
+/// `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_open(
+    engine: *const sw_engine_t,
+    name: sw_bytes_view_t,
+    settings: sw_bytes_view_t,
+    program: *const sw_program_t,
+    stack: *mut *mut sw_stack_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(stack, "stack") }?;
+        // SAFETY: null or alive by this function's contract.
+        let parts = Arc::clone(&unsafe { live(engine, "the engine") }?.parts);
+        // SAFETY: readable by this function's contract.
+        let name = unsafe { name.text("the name of the stack") }?;
+        // SAFETY: readable by this function's contract.
+        let settings = unsafe { settings.bytes("the settings of the stack") }?;
+        let settings = Settings::from_json(settings)?;
+        // SAFETY: null or readable by this function's contract.
+        let program = unsafe { Entry::new(program) }?;
+        if program.is_some() && settings.names_a_program() {
+            return Err(Failure::misuse(
+                "the stack has both a program and the address of a language runtime",
+            ));
+        }
+        let settings = StackSettings {
+            journal: parts.host.as_ref().and_then(|host| host.journal(name.to_owned())),
+            ..settings.for_stack(name)?
+        };
+        let opening = async { Ok(parts.engine.stack(name, settings).await?) };
+        let stack = parts.shared.block_on(opening)?;
+        if let Some(program) = &program {
+            program.adopt();
+        }
+        place.fill(Box::into_raw(Box::new(sw_stack_t {
+            stack,
+            program,
+            parts,
+        })));
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Removes every lock of the stack, whoever holds it, and says how many there were: for locks that dead machines left
+/// behind. An operation of somebody who is alive after all goes on. `count` may be null.
+///
+/// # Safety
+/// `stack` must be null or alive, `count` null or writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_unlock(
+    stack: *const sw_stack_t,
+    count: *mut usize,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let stack = unsafe { live(stack, "the stack") }?;
+        let unlocking = async { Ok(stack.stack.unlock().await?) };
+        let locks = stack.parts.shared.block_on_to_the_end(unlocking)?;
+        // SAFETY: null or writable by this function's contract.
+        if let Some(count) = unsafe { count.as_mut() } {
+            *count = locks;
+        }
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Removes the stack and its history from the store. One that still has resources is only removed by force.
+///
+/// # Safety
+/// `stack` must be null or alive, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_remove(
+    stack: *const sw_stack_t,
+    force: bool,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let stack = unsafe { live(stack, "the stack") }?;
+        let removing = async { Ok(stack.stack.remove(force).await?) };
+        stack.parts.shared.block_on_to_the_end(removing)
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Frees a stack's handle; its state and its operations go on. Nothing happens for null.
+///
+/// # Safety
+/// `stack` must be null or have come from `sw_stack_open` and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_free(stack: *mut sw_stack_t) {
+    if !stack.is_null() {
+        // SAFETY: made by `sw_stack_open`, and not freed before by this function's contract.
+        drop(unsafe { Box::from_raw(stack) });
+    }
+}

@@ -1,0 +1,113 @@
+//! What can be done with a stack's state: its deployment, outputs and history.
+
+use std::future::Future;
+
+use stackwright::{Error, Stack, property::json::to_plain_json};
+
+use super::sw_stack_t;
+use crate::{
+    bytes::{sw_bytes_t, sw_bytes_view_t},
+    error::sw_error_t,
+    guard::{Failure, Outcome, Slot, guard, live},
+    status::sw_status_t,
+};
+
+/// Gives the state as a deployment document (JSON). Its secrets stay encrypted unless they are to be shown.
+///
+/// # Safety
+/// `stack` must be null or alive, `deployment` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_export(
+    stack: *const sw_stack_t,
+    show_secrets: bool,
+    deployment: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        giving(stack, deployment, error, async |stack: &Stack| {
+            Ok(stack.export(show_secrets).await?)
+        })
+    }
+}
+
+/// Gives the stack's outputs as a JSON object. Its secrets are readable, as marked values.
+///
+/// # Safety
+/// `stack` must be null or alive, `outputs` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_outputs(
+    stack: *const sw_stack_t,
+    outputs: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: this function's contract is the same.
+    unsafe {
+        giving(stack, outputs, error, async |stack: &Stack| {
+            Ok(to_plain_json(&stack.outputs().await?)?)
+        })
+    }
+}
+
+/// Gives the history as a JSON array of the reference engine's records, newest first.
+///
+/// # Safety
+/// `stack` must be null or alive, `history` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_history(
+    stack: *const sw_stack_t,
+    history: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let history_of = async |stack: &Stack| {
+        let entries = stack.history().await?;
+        serde_json::to_vec(&entries).map_err(|error| Failure::from(Error::internal(error.to_string())))
+    };
+    // SAFETY: this function's contract is the same.
+    unsafe { giving(stack, history, error, history_of) }
+}
+
+/// Replaces the state by a deployment document. One that is not valid leaves the state as it was.
+///
+/// # Safety
+/// `stack` must be null or alive, `deployment` readable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_stack_import(
+    stack: *const sw_stack_t,
+    deployment: sw_bytes_view_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: null or alive by this function's contract.
+        let stack = unsafe { live(stack, "the stack") }?;
+        // SAFETY: readable by this function's contract.
+        let deployment = unsafe { deployment.bytes("the deployment") }?;
+        let importing = async { Ok(stack.stack.import(deployment).await?) };
+        stack.parts.shared.block_on_to_the_end(importing)
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Asks a stack for a document and waits for it.
+///
+/// # Safety
+/// `stack` must be null or alive, `place` writable, `error` null or writable.
+unsafe fn giving<'a, F: Future<Output = Outcome<Vec<u8>>>>(
+    stack: *const sw_stack_t,
+    place: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+    ask: impl FnOnce(&'a Stack) -> F,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(place, "document") }?;
+        // SAFETY: null or alive by this function's contract.
+        let stack: &'a sw_stack_t = unsafe { live(stack, "the stack") }?;
+        let document = stack.parts.shared.block_on(ask(&stack.stack))?;
+        place.fill(sw_bytes_t::boxed(document));
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}

@@ -1,0 +1,157 @@
+/* What a host says about a stack and gets of it: organization, tags, locks, remote assets, its state after a failure. */
+#define _POSIX_C_SOURCE 200809L /* mkdtemp */
+#include "support.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int32_t run_organization(void *user_data, sw_context_t *context)
+{
+    sw_error_t *error = NULL;
+    (void)user_data;
+    sw_bytes_t *organization = json_at(sw_text(sw_context_info(context)), "/organization");
+    OK(sw_context_export(context, sw_text("organization"), sw_bytes_view(organization), &error));
+    sw_bytes_free(organization);
+    return SW_STATUS_OK;
+}
+
+static void programs_are_told_the_organization_that_the_host_says(void)
+{
+    sw_error_t *error = NULL;
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_engine_options_t options = {sizeof options, runtime, sw_text("{\"store\": \"memory://\"}"), NULL, 0, NULL};
+    sw_engine_t *engine = NULL;
+    sw_stack_t *stack = NULL;
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, NULL, NULL, run_organization};
+    OK(sw_engine_new(&options, &engine, &error));
+    FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"organization\": \"a/b\"}"), &program, &stack, &error),
+          SW_STATUS_INVALID_INPUT, "organization \"a/b\"");
+    FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"tags\": {\"no name\": \"x\"}}"), &program, &stack, &error),
+          SW_STATUS_INVALID_INPUT, "tag \"no name\"");
+    FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"tags\": {\"owner\": 1}}"), &program, &stack, &error),
+          SW_STATUS_INVALID_INPUT, "expected a string");
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"organization\": \"acme\", \"tags\": {\"owner\": \"net\"}}"),
+                     &program, &stack, &error));
+    sw_bytes_t *result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
+    expect_at(result, "/outputs/organization", "\"acme\"");
+    sw_bytes_free(result);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+}
+
+/* Makes the folders of a path below `folder`, one after the other. */
+static void make_folders(char *path, size_t from)
+{
+    for (char *at = path + from + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        mkdir(path, 0700);
+        *at = '/';
+    }
+}
+
+static void a_host_unlocks_a_stack_that_a_dead_machine_holds(void)
+{
+    sw_error_t *error = NULL;
+    char folder[] = "/tmp/stackwright-XXXXXX", settings[64], lock[128];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(settings, sizeof settings, "{\"store\": \"file://%s\"}", folder);
+    snprintf(lock, sizeof lock, "%s/.pulumi/locks/organization/shop/dev/1.json", folder);
+    struct provider provider = {.held_flag = FLAG};
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_engine_t *engine = make_engine(runtime, settings, &table);
+    sw_stack_t *stack = NULL;
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, NULL, NULL, run_organization};
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error));
+    make_folders(lock, strlen(folder));
+    FILE *file = fopen(lock, "w");
+    CHECK(file != NULL);
+    fputs("{\"pid\":1,\"username\":\"me\",\"hostname\":\"elsewhere\",\"timestamp\":\"2026-01-01T00:00:00Z\"}", file);
+    fclose(file);
+    sw_bytes_t *refused = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_CONFLICT);
+    CHECK(strstr(sw_bytes_data(refused), "`unlock`") && strstr(sw_bytes_data(refused), "me@elsewhere"));
+    sw_bytes_free(refused);
+    size_t count = 4711;
+    OK(sw_stack_unlock(stack, &count, &error));
+    CHECK(count == 1 && access(lock, F_OK) != 0);
+    OK(sw_stack_unlock(stack, NULL, &error));
+    sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
+    OK(sw_stack_remove(stack, true, &error));
+    FAILS(sw_stack_unlock(NULL, &count, &error), SW_STATUS_MISUSE, "the stack");
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(system(command) == 0);
+}
+
+#define ASSET(uri)                                                                                                          \
+    "{\"type\": \"test:index:Thing\", \"name\": \"a\", \"inputs\": {\"file\": {\"4dabf18193072939515e22adb298388d\":"         \
+    " \"c44067f5952c0a294b673a41bacd8c17\", \"uri\": \"" uri "\"}}}"
+
+static int32_t run_register(void *user_data, sw_context_t *context)
+{
+    sw_error_t *error = NULL;
+    sw_status_t status = sw_context_register(context, sw_text((const char *)user_data), NULL, &error);
+    if (error)
+        CHECK(sw_context_fail(context, sw_text(sw_error_message(error)), NULL) == SW_STATUS_OK);
+    sw_error_free(error);
+    return status;
+}
+
+static void host_fetch(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    (void)user_data;
+    sw_bytes_t *uri = json_at(request, "/uri");
+    if (strcmp(sw_bytes_data(uri), "\"vault://hello\"") == 0)
+        CHECK(sw_completion_succeed(completion, sw_text("hello")) == SW_STATUS_OK);
+    else
+        CHECK(sw_completion_fail(completion, SW_PROVIDER_STATUS_NOT_FOUND, sw_text("nobody has that")) == SW_STATUS_OK);
+    sw_bytes_free(uri);
+}
+
+static void the_host_fetches_remote_assets_and_a_failure_leaves_a_state(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.held_flag = FLAG};
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_package_t package = {sizeof package, sw_text("test"), &table};
+    sw_host_t hooks = {.struct_size = sizeof hooks, .version = SW_HOST_VERSION, .fetch = host_fetch};
+    sw_engine_options_t options = {sizeof options, runtime, sw_text("{\"store\": \"memory://\"}"), &package, 1, &hooks};
+    sw_engine_t *engine = NULL;
+    sw_stack_t *stack = NULL;
+    sw_bytes_t *document = NULL;
+    OK(sw_engine_new(&options, &engine, &error));
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, (void *)ASSET("vault://hello"), NULL, run_register};
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error));
+    sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
+    sw_stack_free(stack);
+    program.user_data = (void *)ASSET("vault://bye");
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error));
+    sw_operation_t *operation = NULL;
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
+    sw_bytes_t *result = NULL;
+    CHECK(sw_operation_wait(operation, &result, &error) != SW_STATUS_OK);
+    CHECK(strstr(sw_error_message(error), "nobody has that") != NULL);
+    sw_error_free(error), error = NULL;
+    sw_bytes_free(result);
+    sw_operation_free(operation);
+    OK(sw_stack_export(stack, false, &document, &error));
+    expect_at(document, "/version", "3");
+    CHECK(strstr(sw_bytes_data(document), "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824") != NULL);
+    sw_bytes_free(document);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+}
+
+int main(void)
+{
+    RUN(programs_are_told_the_organization_that_the_host_says);
+    RUN(a_host_unlocks_a_stack_that_a_dead_machine_holds);
+    RUN(the_host_fetches_remote_assets_and_a_failure_leaves_a_state);
+    return 0;
+}
