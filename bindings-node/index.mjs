@@ -8,6 +8,7 @@ export const {
     Component,
     ConflictError,
     containsUnknown,
+    DecryptError,
     Engine,
     errorClasses,
     FailedError,

@@ -65,6 +65,10 @@ export declare class Operation {
 export declare class Stack {
   /** The name, as `project/stack`. */
   get name(): string
+  /** The organization that programs are told of. */
+  get organization(): string
+  /** What the host notes about the stack, by name. */
+  get tags(): Record<string, string>
   /** Starts an operation: `update`, `refresh` or `destroy`, with options as JSON. */
   start(kind: string, options: string, program?: ProgramEntry | undefined | null): Operation
   /** Returns the state as a deployment document. */
@@ -75,6 +79,8 @@ export declare class Stack {
   outputs(): Promise<Record<string, unknown>>
   /** Returns the history as JSON, newest first. */
   history(): Promise<string>
+  /** Removes every lock and returns how many there were. */
+  unlock(): Promise<number>
   /** Removes the stack. */
   remove(force: boolean): Promise<void>
 }
@@ -114,10 +120,20 @@ export interface EngineSettings {
   stackReader?: number
   /** The host's own encryption. */
   secrets?: SecretsEntry
+  /** The façade's number of the object that fetches remote assets. */
+  fetch?: number
 }
 
-/** Every kind of error: the names that classes of the façade carry as `code`. */
-export declare function errorCodes(): Array<string>
+/** A kind of error: the name that its class of the façade carries as `code`, and what it carries as `errorClass`. */
+export interface ErrorCode {
+  /** The kind's name. */
+  code: string
+  /** The name of the kind's class. */
+  errorClass: string
+}
+
+/** Every kind of error: the table that the classes of the façade are checked against. */
+export declare function errorCodes(): Array<ErrorCode>
 
 /** A program, as the façade describes it. */
 export interface ProgramEntry {
@@ -167,6 +183,10 @@ export interface StackEntry {
   program?: ProgramEntry
   /** The façade's number of the object that receives the journal. */
   journal?: number
+  /** The organization that programs are told of. */
+  organization?: string
+  /** What the host notes about the stack, by name. */
+  tags: Record<string, string>
   /** The folder of the project. */
   rootDirectory?: string
   /** Whether the stack is created when it does not exist. */

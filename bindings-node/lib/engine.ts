@@ -1,7 +1,16 @@
 /** The engine: where states live, what encrypts them, and who provides what. */
 import { Bridge } from "./bridge";
 import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
-import { journalHost, type JournalReceiver, type Secrets, secretsHost, type StackReader, stackReaderHost } from "./host";
+import {
+    type Fetch,
+    fetchHost,
+    journalHost,
+    type JournalReceiver,
+    type Secrets,
+    secretsHost,
+    type StackReader,
+    stackReaderHost,
+} from "./host";
 import { native, type Native } from "./native";
 import { type Names, refuseUnknown } from "./options";
 import type { Provider, Resolver } from "./provider";
@@ -38,6 +47,8 @@ export interface EngineOptions {
     stackReader?: StackReader;
     /** Encrypts secrets in place of the passphrase, which opens what was encrypted with one before. */
     secrets?: Secrets;
+    /** Gets what URIs of remote assets name; without it, the engine does, over HTTP. */
+    fetch?: Fetch;
     /** The copy of `@pulumi/pulumi` whose dynamic providers are started: a path in it or beside it. */
     sdk?: string | URL;
 }
@@ -60,6 +71,7 @@ const ENGINE_OPTIONS: Names<EngineOptions> = {
     resolver: true,
     stackReader: true,
     secrets: true,
+    fetch: true,
     sdk: true,
 };
 
@@ -68,6 +80,10 @@ export interface StackOptions {
     program?: AnyProgram;
     /** Configuration; a name without namespace is the project's. */
     config?: { readonly [name: string]: ConfigValue };
+    /** What programs are told to be their organization; `organization` when absent. It is no part of the stack's name. */
+    organization?: string;
+    /** What the host notes about the stack, by name: at most 40 characters, and 256 for a value. */
+    tags?: { readonly [name: string]: string };
     /** The folder of the project, from which assets and source positions are told. */
     rootDirectory?: string;
     /** Whether the stack is created when it does not exist; true when absent. */
@@ -79,6 +95,8 @@ export interface StackOptions {
 const STACK_OPTIONS: Names<StackOptions> = {
     program: true,
     config: true,
+    organization: true,
+    tags: true,
     rootDirectory: true,
     create: true,
     journal: true,
@@ -120,6 +138,7 @@ export class Engine {
                         ? {}
                         : { stackReader: bridge.addHost(stackReaderHost(options.stackReader)) }),
                     ...(options.secrets === undefined ? {} : { secrets: secretsEntry(bridge, options.secrets) }),
+                    ...(options.fetch === undefined ? {} : { fetch: bridge.addHost(fetchHost(options.fetch)) }),
                     ...(plugins.path === undefined ? {} : { pluginPath: plugins.path }),
                     ...(plugins.cache === undefined ? {} : { pluginCache: plugins.cache }),
                 }),
@@ -129,12 +148,19 @@ export class Engine {
     /** Opens a stack, named `project/stack`. */
     async stack(name: string, options: StackOptions = {}): Promise<Stack> {
         refuseUnknown("a stack", options, STACK_OPTIONS);
+        for (const [tag, value] of Object.entries(options.tags ?? {})) {
+            if (typeof value !== "string") {
+                throw new InvalidInputError(`the value of the tag "${tag}" must be a text`);
+            }
+        }
         const project = name.split("/").at(-2) ?? "";
         const config = guarded(() => this.#native.config(project, options.config ?? {}));
         const program = options.program === undefined ? undefined : addProgram(this.#bridge, options.program);
         const stack = await awaited(() =>
             this.#native.stack(name, config, {
                 create: options.create ?? true,
+                tags: { ...options.tags },
+                ...(options.organization === undefined ? {} : { organization: options.organization }),
                 ...(program === undefined ? {} : { program }),
                 ...(options.journal === undefined
                     ? {}
@@ -174,7 +200,7 @@ function refuseClass(name: string, provider: unknown): void {
 /** Describes a host's encryption. */
 function secretsEntry(bridge: Bridge, secrets: Secrets): Native.SecretsEntry {
     return {
-        number: bridge.addHost(secretsHost(secrets)),
+        number: bridge.addHost(secretsHost(secrets, (error) => bridge.raised.ofSecrets(error))),
         kind: secrets.kind ?? "host",
         ...(secrets.state === undefined ? {} : { state: JSON.stringify(secrets.state) }),
     };

@@ -16,6 +16,13 @@ interface Facts {
 export class StackwrightError extends Error {
     /** The stable name of the kind, `conflict` for instance. */
     readonly code: string = "internal";
+    /**
+     * What a host that sorts errors as the reference engine does takes it for: `bail` when the diagnostics say what was
+     * wrong.
+     */
+    get errorClass(): "bail" | "decrypt" | "internal" {
+        return "internal";
+    }
     /** The resource that the error is about. */
     declare readonly urn: string | undefined;
     /** The provider that the error came from. */
@@ -69,13 +76,16 @@ export class PluginError extends StackwrightError {
 export class StateError extends StackwrightError {
     override readonly code = "state";
 }
-/** A secret could not be encrypted or decrypted, for instance because the passphrase is wrong. */
+/** Secrets could not be encrypted, or what encrypts those of a stack is not known here. */
 export class SecretsError extends StackwrightError {
     override readonly code = "secrets";
 }
 /** The operation was cancelled; what had run is recorded. */
 export class CancelledError extends StackwrightError {
     override readonly code = "cancelled";
+    override get errorClass() {
+        return "bail" as const;
+    }
 }
 /** A store or service did not answer; the same call may succeed later. */
 export class UnavailableError extends StackwrightError {
@@ -84,14 +94,30 @@ export class UnavailableError extends StackwrightError {
 /** The program raised an error of its own. */
 export class ProgramError extends StackwrightError {
     override readonly code = "program";
+    override get errorClass() {
+        return "bail" as const;
+    }
 }
 /** The deployment failed; its diagnostics and events say where. What succeeded is recorded. */
 export class FailedError extends StackwrightError {
     override readonly code = "failed";
+    override get errorClass() {
+        return "bail" as const;
+    }
 }
 /** A bug in the engine. */
 export class InternalError extends StackwrightError {
     override readonly code = "internal";
+}
+/**
+ * A secret could not be decrypted, for instance because the passphrase is wrong; the message names the key of the
+ * configuration when it is a value of that.
+ */
+export class DecryptError extends StackwrightError {
+    override readonly code = "decrypt";
+    override get errorClass() {
+        return "decrypt" as const;
+    }
 }
 
 type ErrorClass = new (message: string, facts?: Partial<Facts>) => StackwrightError;
@@ -110,6 +136,7 @@ export const errorClasses: Readonly<Record<string, ErrorClass>> = {
     program: ProgramError,
     failed: FailedError,
     internal: InternalError,
+    decrypt: DecryptError,
 };
 
 /**

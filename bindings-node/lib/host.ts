@@ -1,4 +1,4 @@
-/** What a host supplies beside providers: a journal, a reader of other stacks, its own encryption. */
+/** What a host supplies beside providers: a journal, a reader of other stacks, its own encryption, remote assets. */
 import { StackwrightError } from "./errors";
 import type { JournalEntry } from "./journal";
 import type { PropertyMap } from "./values";
@@ -15,9 +15,21 @@ export type JournalReceiver = (entry: JournalEntry) => Answer<unknown>;
 export interface StackReader {
     /** Returns the outputs of the stack that a reference names. */
     stackOutputs(stack: string): Answer<PropertyMap>;
-    /** Returns the outputs of that stack's resources, by URN. */
-    stackResourceOutputs(stack: string): Answer<PropertyMap>;
+    /** Returns what there is of that stack's resources, by URN. */
+    stackResourceOutputs(stack: string): Answer<{ [urn: string]: StackResource }>;
 }
+
+/** A resource of another stack. */
+export interface StackResource {
+    type: string;
+    outputs: PropertyMap;
+}
+
+/**
+ * Gets what the URI of a remote asset or archive names, for its hash. Called concurrently; what it throws fails the
+ * resource.
+ */
+export type Fetch = (uri: string) => Answer<Uint8Array>;
 
 /** A host's own encryption of secrets. Called concurrently; the text of what it throws must hold no secret. */
 export interface Secrets {
@@ -38,7 +50,11 @@ export interface HostObject {
     stackResourceOutputs?(stack: string): unknown;
     encrypt?(plaintexts: string[]): unknown;
     decrypt?(ciphertexts: string[]): unknown;
+    fetch?(uri: string): unknown;
 }
+
+/** Keeps what was thrown, as the cause of the error that comes of it. */
+type Keep = (error: unknown) => void;
 
 /**
  * Makes an object that receives a journal.
@@ -66,21 +82,30 @@ export function stackReaderHost(reader: StackReader): HostObject {
 }
 
 /**
+ * Makes an object that fetches remote assets.
+ * @internal
+ */
+export function fetchHost(fetch: Fetch): HostObject {
+    return { fetch: (uri) => told(async () => ({ content: await fetch(uri) })) };
+}
+
+/**
  * Makes an object that encrypts.
  * @internal
  */
-export function secretsHost(secrets: Secrets): HostObject {
+export function secretsHost(secrets: Secrets, keep: Keep): HostObject {
     return {
-        encrypt: (plaintexts) => told(async () => ({ texts: await secrets.encrypt(plaintexts) })),
-        decrypt: (ciphertexts) => told(async () => ({ texts: await secrets.decrypt(ciphertexts) })),
+        encrypt: (plaintexts) => told(async () => ({ texts: await secrets.encrypt(plaintexts) }), keep),
+        decrypt: (ciphertexts) => told(async () => ({ texts: await secrets.decrypt(ciphertexts) }), keep),
     };
 }
 
 /** Answers a question with what the host says, or with what it threw. */
-async function told<T extends object>(answer: () => Promise<T>): Promise<T | { refused: object }> {
+async function told<T extends object>(answer: () => Promise<T>, keep?: Keep): Promise<T | { refused: object }> {
     try {
         return await answer();
     } catch (error) {
+        keep?.(error);
         const message = error instanceof Error ? error.message : String(error);
         return { refused: { message, ...(error instanceof StackwrightError ? { code: error.code } : {}) } };
     }

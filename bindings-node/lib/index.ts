@@ -12,7 +12,13 @@ export {
     type SummaryEvent,
 } from "./event";
 export { type AnyProgram, LanguageRuntime, languageRuntime } from "./program";
-export { type JournalReceiver, type Secrets, type StackReader } from "./host";
+export {
+    type Fetch,
+    type JournalReceiver,
+    type Secrets,
+    type StackReader,
+    type StackResource,
+} from "./host";
 export {
     type IdentifiedRecord,
     type JournalBaseRebuilt,
@@ -79,6 +85,7 @@ export { fromPlainJson, toPlainJson } from "./json";
 export {
     CancelledError,
     ConflictError,
+    DecryptError,
     errorClasses,
     FailedError,
     InternalError,

@@ -1,7 +1,7 @@
 /** What code of the host threw during operations: kept until the operation ends, as the cause of its error. */
 import type { StackwrightError } from "./errors";
 
-/** What the providers and programs of one engine threw. */
+/** What the providers and programs of one engine threw, and its encryption. */
 export class Raised {
     /** By the URN of the resource in question. */
     readonly #byUrn = new Map<string, unknown>();
@@ -14,6 +14,14 @@ export class Raised {
         if (typeof urn === "string" && urn !== "") {
             this.#byUrn.set(urn, error);
         }
+    }
+
+    /** What the host's encryption threw last. */
+    #ofSecrets: unknown;
+
+    /** Keeps what the host's encryption threw. */
+    ofSecrets(error: unknown): void {
+        this.#ofSecrets = error;
     }
 
     /** Keeps what a program threw. */
@@ -34,7 +42,8 @@ export class Raised {
                 this.#byUrn.delete(urn);
             }
         }
-        const cause = error?.code === "program" ? ofProgram : ofProvider;
+        const isOfSecrets = error?.code === "decrypt" || error?.code === "secrets";
+        const cause = error?.code === "program" ? ofProgram : isOfSecrets ? this.#ofSecrets : ofProvider;
         if (error !== undefined && cause !== undefined && error.cause === undefined) {
             const text = cause instanceof Error ? cause.message : typeof cause === "string" ? cause : undefined;
             if (text !== undefined && error.message.includes(text)) {

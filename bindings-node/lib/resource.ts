@@ -13,6 +13,8 @@ export interface Registered {
     readonly unknown: boolean;
     /** True when the resource failed and the operation went on. */
     readonly failed: boolean;
+    /** True when it was not worked on at all, because something that it depends on failed; `failed` is true as well. */
+    readonly skipped: boolean;
 }
 
 /** A resource. Awaiting it gives its `Registered`; passing it on, or a `get()` of it, needs no await. */

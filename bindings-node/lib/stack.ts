@@ -42,6 +42,16 @@ export class Stack {
         return this.#native.name;
     }
 
+    /** The organization that programs are told of. */
+    get organization(): string {
+        return this.#native.organization;
+    }
+
+    /** What the host notes about the stack, by name. */
+    get tags(): { readonly [name: string]: string } {
+        return this.#native.tags;
+    }
+
     /** Says what an update would do. */
     preview(options: ProgramOptions = {}): Operation {
         refuseUnknown("preview()", options, PROGRAM_OPTIONS);
@@ -81,6 +91,14 @@ export class Stack {
     /** Returns the history, newest first. */
     async history(): Promise<HistoryEntry[]> {
         return JSON.parse(await awaited(() => this.#native.history())) as HistoryEntry[];
+    }
+
+    /**
+     * Removes every lock of the stack, whoever holds it, and returns how many there were: for locks that dead machines
+     * left behind. An operation of somebody who is alive after all goes on.
+     */
+    unlock(): Promise<number> {
+        return awaited(() => this.#native.unlock());
     }
 
     /** Removes the stack and its history. One that still has resources is only removed by force. */

@@ -1,8 +1,8 @@
 //! The engine, as the façade opens it.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc};
 
-use napi::{Env, JsValue as _, Result, bindgen_prelude::Unknown};
+use napi::{Env, Result, bindgen_prelude::Unknown};
 use napi_derive::napi;
 use stackwright::{
     Error, StackSettings,
@@ -17,8 +17,7 @@ use stackwright::{
 
 use crate::{
     bridge::{Bridge, Shared},
-    convert::{Reader, Scope},
-    errors,
+    convert, errors,
     host::JsHost,
     program::ProgramEntry,
     provider::JsProvider,
@@ -88,6 +87,8 @@ pub struct EngineSettings {
     pub stack_reader: Option<u32>,
     /// The host's own encryption.
     pub secrets: Option<SecretsEntry>,
+    /// The façade's number of the object that fetches remote assets.
+    pub fetch: Option<u32>,
 }
 
 /// What is said of a stack when it is opened.
@@ -97,6 +98,10 @@ pub struct StackEntry {
     pub program: Option<ProgramEntry>,
     /// The façade's number of the object that receives the journal.
     pub journal: Option<u32>,
+    /// The organization that programs are told of.
+    pub organization: Option<String>,
+    /// What the host notes about the stack, by name.
+    pub tags: HashMap<String, String>,
     /// The folder of the project.
     pub root_directory: Option<String>,
     /// Whether the stack is created when it does not exist.
@@ -124,9 +129,7 @@ impl Engine {
     /// Reads a configuration's values, to be given to `stack`.
     #[napi(catch_unwind, ts_args_type = "project: string, values: unknown")]
     pub fn config(&self, env: &Env, project: String, values: Unknown<'_>) -> Result<StackConfig> {
-        let values = Reader::new(Scope::new(env.raw()))?
-            .map(values.raw())
-            .map_err(|error| errors::invalid("config", &error))?;
+        let values = convert::map_of(env, &values, "config")?;
         let entries = values.into_iter().map(|(name, value)| {
             let key = ConfigKey::parse_in_project(&name, &project)?;
             Ok((key, config_value(value).map_err(|error| named(&name, &error))?))
@@ -141,7 +144,10 @@ impl Engine {
     #[napi]
     pub async fn stack(&self, name: String, config: &StackConfig, entry: StackEntry) -> Result<Stack> {
         let journal = entry.journal.map(|number| JsHost::new(&self.shared, number) as _);
+        let default = StackSettings::default();
         let settings = StackSettings {
+            organization: entry.organization.unwrap_or(default.organization),
+            tags: entry.tags.into_iter().collect(),
             program: entry.program.map(|program| program.take(&self.shared)),
             journal,
             config: config.0.clone(),
@@ -190,6 +196,9 @@ fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<
     }
     if let Some(number) = settings.stack_reader {
         builder = builder.stacks(JsHost::new(shared, number));
+    }
+    if let Some(number) = settings.fetch {
+        builder = builder.fetch(JsHost::new(shared, number));
     }
     for entry in settings.providers {
         let package = entry.package.clone();

@@ -28,9 +28,22 @@ pub(crate) fn invalid(place: &str, error: &napi::Error) -> napi::Error {
     to_napi(&Error::invalid(format!("{place}: {}", error.reason)))
 }
 
-/// Every kind of error: the names that classes of the façade carry as `code`.
+/// A kind of error: the name that its class of the façade carries as `code`, and what it carries as `errorClass`.
+#[napi_derive::napi(object)]
+pub struct ErrorCode {
+    /// The kind's name.
+    pub code: String,
+    /// The name of the kind's class.
+    pub error_class: String,
+}
+
+/// Every kind of error: the table that the classes of the façade are checked against.
 #[napi_derive::napi(catch_unwind)]
 #[must_use]
-pub fn error_codes() -> Vec<String> {
-    ErrorKind::ALL.iter().map(|kind| kind.name().to_owned()).collect()
+pub fn error_codes() -> Vec<ErrorCode> {
+    let described = ErrorKind::ALL.iter().map(|kind| ErrorCode {
+        code: kind.name().to_owned(),
+        error_class: kind.class().name().to_owned(),
+    });
+    described.collect()
 }

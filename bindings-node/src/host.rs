@@ -1,11 +1,12 @@
-//! What a host supplies beside providers: a journal, a reader of stacks, its own encryption. Asked over the bridge.
+//! What a host supplies beside providers: a journal, a reader of stacks, encryption, remote assets. Asked over the bridge.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use stackwright::{
     Error, ErrorKind, Result,
-    property::{PropertyMap, json::SecretForm},
+    property::{PropertyMap, hash::Fetch, json::SecretForm},
     provider::builtin::StackReader,
     secrets::SecretsCallbacks,
     state::{
@@ -57,11 +58,10 @@ impl JsHost {
         }
     }
 
-    async fn texts(&self, request: Request) -> std::result::Result<Vec<String>, String> {
-        match self.ask(request, ErrorKind::Secrets).await {
-            Ok(Answered::Texts(texts)) => Ok(texts),
-            Ok(_) => Err(mismatch().message().to_owned()),
-            Err(error) => Err(error.message().to_owned()),
+    async fn texts(&self, request: Request, kind: ErrorKind) -> Result<Vec<String>> {
+        match self.ask(request, kind).await? {
+            Answered::Texts(texts) => Ok(texts),
+            _ => Err(mismatch()),
         }
     }
 }
@@ -100,11 +100,25 @@ impl StackReader for JsHost {
 
 #[async_trait]
 impl SecretsCallbacks for JsHost {
-    async fn encrypt(&self, plaintexts: Vec<String>) -> std::result::Result<Vec<String>, String> {
-        self.texts(Request::Encrypt(plaintexts)).await
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
+        self.texts(Request::Encrypt(plaintexts), ErrorKind::Secrets).await
     }
 
-    async fn decrypt(&self, ciphertexts: Vec<String>) -> std::result::Result<Vec<String>, String> {
-        self.texts(Request::Decrypt(ciphertexts)).await
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
+        self.texts(Request::Decrypt(ciphertexts), ErrorKind::Decrypt)
+            .await
+    }
+}
+
+#[async_trait]
+impl Fetch for JsHost {
+    async fn fetch(&self, uri: &str) -> Result<Bytes> {
+        match self
+            .ask(Request::Fetch(uri.to_owned()), ErrorKind::Unavailable)
+            .await?
+        {
+            Answered::Content(content) => Ok(content),
+            _ => Err(mismatch()),
+        }
     }
 }

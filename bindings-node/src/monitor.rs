@@ -14,7 +14,7 @@ use stackwright::{
 
 use crate::{
     bridge::{Answer, Bridge, Message, Shared},
-    convert::{Reader, Scope},
+    convert::{self, Scope},
     errors,
     program::Run,
     registration,
@@ -162,9 +162,7 @@ impl Bridge {
         document: Option<String>,
     ) -> Result<()> {
         let monitor = self.monitor(run)?;
-        let inputs = Reader::new(Scope::new(env.raw()))?
-            .map(inputs.raw())
-            .map_err(|error| errors::invalid(&name, &error))?;
+        let inputs = convert::map_of(env, &inputs, &name)?;
         let registration =
             registration::registration(resource_type, name, custom, inputs, document.as_deref())
                 .map_err(|error| errors::to_napi(&error))?;
@@ -185,9 +183,7 @@ impl Bridge {
     ) -> Result<()> {
         let monitor = self.monitor(run)?;
         let urn = Urn::parse(&urn).map_err(|error| errors::to_napi(&error))?;
-        let outputs = Reader::new(Scope::new(env.raw()))?
-            .map(outputs.raw())
-            .map_err(|error| errors::invalid("outputs", &error))?;
+        let outputs = convert::map_of(env, &outputs, "outputs")?;
         self.answer_later(call, async move {
             match monitor.register_outputs(&urn, outputs).await {
                 Ok(()) => Answer::Nothing,
@@ -208,9 +204,7 @@ impl Bridge {
         #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
     ) -> Result<()> {
         let monitor = self.monitor(run)?;
-        let inputs = Reader::new(Scope::new(env.raw()))?
-            .map(inputs.raw())
-            .map_err(|error| errors::invalid("inputs", &error))?;
+        let inputs = convert::map_of(env, &inputs, "inputs")?;
         let read = registration::read(&document, inputs).map_err(|error| errors::to_napi(&error))?;
         let read = monitor.read(read);
         self.answer_later(call, async move { registered_answer(read.await) });
@@ -228,9 +222,7 @@ impl Bridge {
         #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
     ) -> Result<()> {
         let monitor = self.monitor(run)?;
-        let inputs = Reader::new(Scope::new(env.raw()))?
-            .map(inputs.raw())
-            .map_err(|error| errors::invalid("arguments", &error))?;
+        let inputs = convert::map_of(env, &inputs, "arguments")?;
         let invoke = registration::invoke(&document, inputs).map_err(|error| errors::to_napi(&error))?;
         self.answer_later(call, async move {
             match monitor.invoke(invoke).await {
@@ -251,9 +243,7 @@ impl Bridge {
         #[napi(ts_arg_type = "unknown")] value: Unknown<'_>,
     ) -> Result<()> {
         let monitor = self.monitor(run)?;
-        let value = Reader::new(Scope::new(env.raw()))?
-            .value(value.raw())
-            .map_err(|error| errors::invalid(&name, &error))?;
+        let value = convert::value_of(env, &value, &name)?;
         monitor.export(&name, value);
         Ok(())
     }
@@ -290,6 +280,7 @@ fn registered_answer(result: std::result::Result<Registered, WireStatus>) -> Ans
             outputs: registered.outputs,
             unknown: registered.unknown,
             failed: registered.failed,
+            skipped: registered.skipped,
         },
         Err(status) => Answer::Failed(status.into()),
     }

@@ -1,6 +1,6 @@
 //! A stack and its operations.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use napi::{
     Result,
@@ -58,6 +58,19 @@ impl Stack {
     #[napi(getter, catch_unwind)]
     pub fn name(&self) -> String {
         self.stack.name().to_string()
+    }
+
+    /// The organization that programs are told of.
+    #[napi(getter, catch_unwind)]
+    pub fn organization(&self) -> String {
+        self.stack.organization().to_owned()
+    }
+
+    /// What the host notes about the stack, by name.
+    #[napi(getter, catch_unwind)]
+    pub fn tags(&self) -> HashMap<String, String> {
+        let tags = self.stack.tags().iter();
+        tags.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Starts an operation: `update`, `refresh` or `destroy`, with options as JSON.
@@ -119,6 +132,15 @@ impl Stack {
             .await
             .map_err(|error| errors::to_napi(&error))?;
         Ok(serde_json::Value::Array(history).to_string())
+    }
+
+    /// Removes every lock and returns how many there were.
+    #[napi]
+    pub async fn unlock(&self) -> Result<u32> {
+        match self.stack.unlock().await {
+            Ok(locks) => Ok(u32::try_from(locks).unwrap_or(u32::MAX)),
+            Err(error) => Err(errors::to_napi(&error)),
+        }
     }
 
     /// Removes the stack.

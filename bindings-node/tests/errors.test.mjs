@@ -9,12 +9,13 @@ const { native } = require("../dist/native.js");
 
 test("every kind of error of the engine has a class with its code", () => {
     const codes = native.errorCodes();
-    assert.ok(codes.length >= 12);
-    assert.deepEqual(Object.keys(stackwright.errorClasses), codes);
-    for (const code of codes) {
+    assert.ok(codes.length >= 13);
+    assert.deepEqual(Object.keys(stackwright.errorClasses), codes.map(({ code }) => code));
+    for (const { code, errorClass: name } of codes) {
         const errorClass = stackwright.errorClasses[code];
         const error = new errorClass("text");
         assert.equal(error.code, code);
+        assert.equal(error.errorClass, name);
         assert.ok(error instanceof stackwright.StackwrightError);
         assert.equal(error.name, errorClass.name);
         assert.equal(stackwright[errorClass.name], errorClass, `${errorClass.name} is exported`);
@@ -110,7 +111,7 @@ test("the options of operations are those of the engine", async () => {
         pluginPaths: [],
         pluginCommands: [],
     });
-    const stack = await engine.stack("shop/dev", engine.config("shop", {}), { create: true });
+    const stack = await engine.stack("shop/dev", engine.config("shop", {}), { create: true, tags: {} });
     assert.throws(
         () => stack.start("refresh", JSON.stringify({ nonesuch: 1 })),
         (error) => {

@@ -5,10 +5,11 @@ import { test } from "node:test";
 
 import * as pulumi from "@pulumi/pulumi";
 
-import { ConflictError, languageRuntime, Secret, secret, UnavailableError } from "../index.mjs";
+import { ConflictError, DecryptError, languageRuntime, Secret, secret, UnavailableError } from "../index.mjs";
 import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
 
 const THING = "mem:index:Thing";
+const DISK = "urn:pulumi:dev::base::a:b:C::d";
 const thing = (name, inputs = {}) => (context) => void context.resource(THING, name, inputs);
 
 test("a journal hears every entry in order, and a beginning before the provider is called", async () => {
@@ -74,7 +75,7 @@ test("a reader of stacks answers references in place of the store", async () => 
                 }
                 return { color: "blue", token: secret("hunter2") };
             },
-            stackResourceOutputs: async () => ({ "urn:pulumi:dev::base::a:b:C::d": { size: 3 } }),
+            stackResourceOutputs: async () => ({ [DISK]: { type: "a:b:C", outputs: { size: 3 } } }),
         },
     });
     const reference = (name) => (context) => {
@@ -89,7 +90,7 @@ test("a reader of stacks answers references in place of the store", async () => 
     assert.equal(outputs.color, "blue");
     assert.ok(outputs.token instanceof Secret);
     assert.equal(outputs.token.value, "hunter2");
-    assert.deepEqual(outputs.resources, { "urn:pulumi:dev::base::a:b:C::d": { size: 3 } });
+    assert.deepEqual(outputs.resources, { [DISK]: { type: "a:b:C", outputs: { size: 3 } } });
     const error = await failureOf(stack.up({ program: reference("organization/base/gone") }));
     const said = error.result.diagnostics.map(({ message }) => message).join("\n");
     assert.match(`${said}\n${error.message}`, /that stack moved away/);
@@ -105,9 +106,14 @@ test("without a reader, references are answered from the engine's own store", as
             const name = "organization/base/dev";
             const other = context.read("pulumi:pulumi:StackReference", "other", name, { name });
             context.export("color", other.get("outputs").get("color"));
+            const resources = context.invoke("pulumi:pulumi:readStackResourceOutputs", { stackName: name });
+            context.export("root", resources.get("outputs").get("urn:pulumi:dev::base::pulumi:pulumi:Stack::base-dev"));
         },
     });
-    assert.deepEqual((await stack.up()).outputs, { color: "green" });
+    assert.deepEqual((await stack.up()).outputs, {
+        color: "green",
+        root: { type: "pulumi:pulumi:Stack", outputs: { color: "green" } },
+    });
 });
 
 const reversed = (texts) => texts.map((text) => [...text].reverse().join(""));
@@ -140,7 +146,7 @@ test("a host encrypts and decrypts secrets itself", async (t) => {
     assert.equal((await again.outputs()).token.value, "hunter2");
     const stranger = await memoryEngine(new Memory(), { store }).stack("shop/dev");
     const error = await failureOf(stranger.outputs());
-    assert.equal(error.code, "secrets");
+    assert.equal(error.code, "decrypt");
     assert.match(error.message, /reversing/);
 });
 
@@ -149,16 +155,18 @@ test("a host's failure to decrypt is told in its own words", async (t) => {
     const secrets = { encrypt: reversed, decrypt: reversed };
     const program = (context) => void context.resource(THING, "a", { content: secret("hunter2") });
     await (await memoryEngine(new Memory(), { store, secrets }).stack("shop/dev", { program })).up();
+    const sealed = new RangeError("the vault is sealed");
     const failing = {
         encrypt: reversed,
         decrypt: () => {
-            throw new Error("the vault is sealed");
+            throw sealed;
         },
     };
     const stack = await memoryEngine(new Memory(), { store, secrets: failing }).stack("shop/dev", { program });
     const error = await failureOf(stack.up());
-    assert.equal(error.code, "secrets");
+    assert.ok(error instanceof DecryptError && error.errorClass === "decrypt", error.code);
     assert.match(error.message, /the vault is sealed/);
+    assert.equal(error.cause, sealed);
     const short = { encrypt: reversed, decrypt: () => [] };
     const silent = await memoryEngine(new Memory(), { store, secrets: short }).stack("shop/dev", { program });
     assert.match((await failureOf(silent.up())).message, /answered 0 of \d+ values/);

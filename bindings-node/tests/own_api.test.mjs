@@ -271,6 +271,22 @@ test("an answer that can not be read is the provider's error and names the place
     );
 });
 
+test("a create that returns nothing is told with what was expected", async () => {
+    const provider = { create: () => undefined, delete: () => undefined };
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: (context) => {
+            context.resource(THING, "a", {});
+        },
+    });
+    assert.match(
+        (await failureOf(stack.up())).message,
+        /answer to create can not be read: it returned undefined, expected an object with an id/,
+    );
+    // What it has done is not known then, and must not be forgotten.
+    const { deployment } = JSON.parse(await stack.export());
+    assert.deepEqual(deployment.pending_operations?.map((pending) => pending.type), ["creating"]);
+});
+
 test("events come in order, typed, and end with the cancel event", async () => {
     const stack = await memoryEngine().stack("shop/dev", {
         program: (context) => {
@@ -398,7 +414,7 @@ test("what one engine writes, another with the same passphrase reads", async (t)
     const copy = await memoryEngine(provider, { store }).stack("shop/copy");
     const wrong = memoryEngine(provider, { store, passphrase: "other" });
     const error = await failureOf((await wrong.stack("shop/dev")).outputs());
-    assert.equal(error.code, "secrets");
+    assert.equal(error.code, "decrypt");
     assert.ok(document.includes("resources"));
     assert.equal(copy.name, "shop/copy");
 });

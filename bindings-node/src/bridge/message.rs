@@ -61,6 +61,7 @@ pub(crate) enum Answer {
         outputs: PropertyMap,
         unknown: bool,
         failed: bool,
+        skipped: bool,
     },
     /// Values by name.
     Values(PropertyMap),
@@ -131,6 +132,7 @@ impl Answer {
                 outputs,
                 unknown,
                 failed,
+                skipped,
             } => {
                 let object = scope.object()?;
                 writer.set_text(object, "urn", &urn)?;
@@ -140,6 +142,7 @@ impl Answer {
                 writer.set_map(object, "outputs", &outputs)?;
                 writer.set_bool(object, "unknown", unknown)?;
                 writer.set_bool(object, "failed", failed)?;
+                writer.set_bool(object, "skipped", skipped)?;
                 (tag::ANSWERED, object, nothing)
             }
             Self::Values(values) => (tag::ANSWERED, writer.map(&values)?, nothing),

@@ -20,14 +20,13 @@ use napi::{
     threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
 };
 use napi_derive::napi;
-use stackwright::property::PropertyValue;
 use tokio::runtime::Handle;
 
 pub(crate) use message::{Answer, Message};
 pub(crate) use pending::Pending;
 
 use crate::{
-    convert::{Reader, Scope, Writer},
+    convert::{self, Reader, Scope, Writer},
     errors, registration,
 };
 
@@ -174,7 +173,10 @@ impl Bridge {
     ts_return_type = "unknown"
 )]
 pub fn round_trip<'env>(env: &'env Env, bridge: &Bridge, value: Unknown<'_>) -> Result<Unknown<'env>> {
-    let made = bridge.shared.writer(env)?.value(&read_value(env, &value)?)?;
+    let made = bridge
+        .shared
+        .writer(env)?
+        .value(&convert::value_of(env, &value, "value")?)?;
     // SAFETY: the value is a handle of this callback's environment.
     Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), made) })
 }
@@ -182,7 +184,8 @@ pub fn round_trip<'env>(env: &'env Env, bridge: &Bridge, value: Unknown<'_>) -> 
 /// Writes a value in the engine's plain JSON form; secrets are readable.
 #[napi(catch_unwind, ts_args_type = "value: unknown")]
 pub fn value_to_json(env: &Env, value: Unknown<'_>) -> Result<String> {
-    registration::value_to_json(read_value(env, &value)?).map_err(|error| errors::to_napi(&error))
+    registration::value_to_json(convert::value_of(env, &value, "value")?)
+        .map_err(|error| errors::to_napi(&error))
 }
 
 /// Reads a value from the engine's plain JSON form.
@@ -192,10 +195,4 @@ pub fn value_from_json<'env>(env: &'env Env, bridge: &Bridge, text: String) -> R
     let made = bridge.shared.writer(env)?.value(&value)?;
     // SAFETY: the value is a handle of this callback's environment.
     Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), made) })
-}
-
-fn read_value(env: &Env, value: &Unknown<'_>) -> Result<PropertyValue> {
-    Reader::new(Scope::new(env.raw()))?
-        .value(value.raw())
-        .map_err(|error| errors::invalid("value", &error))
 }

@@ -7,6 +7,11 @@ mod raw;
 mod read;
 mod write;
 
+use napi::{Env, JsValue as _, Result, bindgen_prelude::Unknown};
+use stackwright::property::{PropertyMap, PropertyValue};
+
+use crate::errors;
+
 pub(crate) use raw::{Js, Scope};
 pub(crate) use read::Reader;
 pub(crate) use write::Writer;
@@ -40,3 +45,17 @@ const UNKNOWNS: [(stackwright::property::Unknown, &str); 7] = {
         (Unknown::Object, "object"),
     ]
 };
+
+/// Reads an object that JavaScript gave for `place`.
+pub(crate) fn map_of(env: &Env, object: &Unknown<'_>, place: &str) -> Result<PropertyMap> {
+    Reader::new(Scope::new(env.raw()))?
+        .map(object.raw())
+        .map_err(|error| errors::invalid(place, &error))
+}
+
+/// Reads a value that JavaScript gave for `place`.
+pub(crate) fn value_of(env: &Env, value: &Unknown<'_>, place: &str) -> Result<PropertyValue> {
+    Reader::new(Scope::new(env.raw()))?
+        .value(value.raw())
+        .map_err(|error| errors::invalid(place, &error))
+}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use napi::{Result, sys::ValueType};
 use stackwright::{
     event::{DetailedDiff, DiffKind, PropertyDiff},
@@ -30,6 +31,7 @@ pub(crate) enum Answered {
     Resolution(Resolution),
     Values(PropertyMap),
     Texts(Vec<String>),
+    Content(Bytes),
     /// What a host threw; the code is that of an error of ours.
     Refused {
         code: Option<String>,
@@ -57,7 +59,16 @@ impl Answered {
                 outputs: reader.map_field(value, "outputs")?.unwrap_or(inputs),
                 refresh_before_update: refresh_before_update(reader, value)?,
             })),
-            method::CREATE => Err(napi::Error::from_reason("expected an object with an id")),
+            method::CREATE => {
+                let returned = match reader.scope().kind(value)? {
+                    ValueType::napi_undefined => "undefined",
+                    ValueType::napi_null => "null",
+                    _ => "no object",
+                };
+                Err(napi::Error::from_reason(format!(
+                    "it returned {returned}, expected an object with an id"
+                )))
+            }
             method::READ if present => Ok(Self::Read(ReadResponse {
                 id: reader.text_field(value, "id")?.unwrap_or_default().into(),
                 inputs: reader.map_field(value, "inputs")?,
@@ -80,13 +91,14 @@ impl Answered {
             method::INVOKE => Ok(Self::Invoke(InvokeResponse::default())),
             method::RESOLVE if present => resolution(reader, shared, value),
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
-            method::RECEIVE..=method::DECRYPT if present => host(reader, method, value),
+            method::RECEIVE..=method::FETCH if present => host(reader, method, value),
             _ => Ok(Self::Nothing),
         }
     }
 }
 
-/// Reads what the façade made of a host's answer: `{ values }`, `{ texts }`, or `{ refused: { code, message } }`.
+/// Reads what the façade made of a host's answer: `{ values }`, `{ texts }`, `{ content }`, or `{ refused: { code, message }
+/// }`.
 fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
     if let Some(refused) = reader.field(value, "refused")? {
         return Ok(Answered::Refused {
@@ -99,6 +111,14 @@ fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
             Answered::Values(reader.map_field(value, "values")?.unwrap_or_default())
         }
         method::ENCRYPT | method::DECRYPT => Answered::Texts(reader.texts_field(value, "texts")?),
+        method::FETCH => {
+            let content = match reader.field(value, "content")? {
+                Some(content) => reader.scope().as_bytes(content)?,
+                None => None,
+            };
+            let wrong = || napi::Error::from_reason("expected a Buffer or Uint8Array");
+            Answered::Content(content.ok_or_else(wrong)?)
+        }
         _ => Answered::Nothing,
     })
 }

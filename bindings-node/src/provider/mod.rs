@@ -30,7 +30,7 @@ use crate::{
 
 /// The methods that an object may have, with the names and the bits that the façade knows.
 pub(crate) mod method {
-    pub(crate) const NAMES: [&str; 18] = [
+    pub(crate) const NAMES: [&str; 19] = [
         "checkConfig",
         "diffConfig",
         "configure",
@@ -49,6 +49,7 @@ pub(crate) mod method {
         "stackResourceOutputs",
         "encrypt",
         "decrypt",
+        "fetch",
     ];
     pub(crate) const CHECK_CONFIG: u32 = 0;
     pub(crate) const DIFF_CONFIG: u32 = 1;
@@ -69,6 +70,7 @@ pub(crate) mod method {
     pub(crate) const STACK_RESOURCE_OUTPUTS: u32 = 15;
     pub(crate) const ENCRYPT: u32 = 16;
     pub(crate) const DECRYPT: u32 = 17;
+    pub(crate) const FETCH: u32 = 18;
 }
 
 /// The names of provider methods: a provider's `methods` has bit N set when it has the Nth.
@@ -108,7 +110,9 @@ impl Asked {
                     "host"
                 };
                 let message = format!("the {who}'s answer to {name} can not be read: {}", error.reason);
-                ProviderError::new(ProviderStatus::Internal, message)
+                let mut error = ProviderError::new(ProviderStatus::Internal, message);
+                error.unreadable = true;
+                error
             })
         } else {
             Err(answer::error(reader, value))

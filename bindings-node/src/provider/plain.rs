@@ -45,7 +45,8 @@ fn sent(request: &Request) -> Sent {
         | Request::StackOutputs(_)
         | Request::StackResourceOutputs(_)
         | Request::Encrypt(_)
-        | Request::Decrypt(_) => (none(), none()),
+        | Request::Decrypt(_)
+        | Request::Fetch(_) => (none(), none()),
     };
     Sent { inputs, outputs }
 }
@@ -72,6 +73,7 @@ pub(super) fn wrap(answered: &mut Answered, sent: &Sent) {
         }
         Answered::Diff(_)
         | Answered::Resolution(_)
+        | Answered::Content(_)
         | Answered::Values(_)
         | Answered::Texts(_)
         | Answered::Refused { .. }
@@ -123,6 +125,7 @@ fn maps(request: &mut Request) -> Vec<&mut PropertyMap> {
         | Request::StackOutputs(_)
         | Request::StackResourceOutputs(_)
         | Request::Encrypt(_)
-        | Request::Decrypt(_) => Vec::new(),
+        | Request::Decrypt(_)
+        | Request::Fetch(_) => Vec::new(),
     }
 }

@@ -35,6 +35,8 @@ pub(crate) enum Request {
     StackResourceOutputs(String),
     Encrypt(Vec<String>),
     Decrypt(Vec<String>),
+    /// The URI of a remote asset.
+    Fetch(String),
 }
 
 impl Request {
@@ -59,6 +61,7 @@ impl Request {
             Self::StackResourceOutputs(_) => method::STACK_RESOURCE_OUTPUTS,
             Self::Encrypt(_) => method::ENCRYPT,
             Self::Decrypt(_) => method::DECRYPT,
+            Self::Fetch(_) => method::FETCH,
         }
     }
 
@@ -81,7 +84,8 @@ impl Request {
             | Self::StackOutputs(_)
             | Self::StackResourceOutputs(_)
             | Self::Encrypt(_)
-            | Self::Decrypt(_) => PropertyMap::new(),
+            | Self::Decrypt(_)
+            | Self::Fetch(_) => PropertyMap::new(),
         }
     }
 
@@ -142,7 +146,10 @@ impl Request {
             }
             Self::Cancel | Self::Close => {}
             Self::Resolve(request) => resolve(writer, object, request)?,
-            Self::Receive(text) | Self::StackOutputs(text) | Self::StackResourceOutputs(text) => {
+            Self::Receive(text)
+            | Self::StackOutputs(text)
+            | Self::StackResourceOutputs(text)
+            | Self::Fetch(text) => {
                 return writer.scope().text(text);
             }
             Self::Encrypt(texts) | Self::Decrypt(texts) => return writer.texts(texts),

@@ -1,0 +1,105 @@
+/** What a host says about a stack and gets of it: organization, tags, locks, remote assets, its state after a failure. */
+import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { test } from "node:test";
+
+import * as pulumi from "@pulumi/pulumi";
+
+import { Asset, ConflictError, InvalidInputError, sdkProgram, secret } from "../index.mjs";
+import { failureOf, folder, Memory, memoryEngine } from "./support.mjs";
+
+const THING = "mem:index:Thing";
+
+test("programs are told the organization that the host says", async () => {
+    const engine = memoryEngine();
+    const own = (context) => context.export("organization", context.organization);
+    const ofTheSdk = sdkProgram(() => ({ organization: pulumi.getOrganization() }));
+    for (const program of [own, ofTheSdk]) {
+        const settings = { program, organization: "acme", tags: { "team:owner": "net" } };
+        const stack = await engine.stack("shop/dev", settings);
+        assert.deepEqual((await stack.up()).outputs, { organization: "acme" });
+        assert.equal(stack.organization, "acme");
+        assert.deepEqual(stack.tags, { "team:owner": "net" });
+    }
+    assert.equal((await engine.stack("shop/dev")).organization, "organization");
+    for (const [settings, told] of [
+        [{ organization: "a/b" }, /organization "a\/b"/],
+        [{ tags: { "no name": "x" } }, /tag "no name"/],
+        [{ tags: { owner: "x".repeat(257) } }, /longer than 256/],
+        [{ tags: { owner: 1 } }, /"owner" must be a text/],
+    ]) {
+        const error = await failureOf(engine.stack("shop/other", settings));
+        assert.ok(error instanceof InvalidInputError, error.code);
+        assert.match(error.message, told);
+    }
+});
+
+test("a host unlocks a stack that a dead machine holds", async (t) => {
+    const store = folder(t);
+    const stack = await memoryEngine(new Memory(), { store: `file://${store}` }).stack("shop/dev", { program() {} });
+    const locks = path.join(store, ".pulumi/locks/organization/shop/dev");
+    fs.mkdirSync(locks, { recursive: true });
+    const owner = { pid: 1, username: "me", hostname: "elsewhere", timestamp: "2026-01-01T00:00:00Z" };
+    fs.writeFileSync(path.join(locks, "1.json"), JSON.stringify(owner));
+    const error = await failureOf(stack.up());
+    assert.ok(error instanceof ConflictError, error.code);
+    assert.match(error.message, /`unlock`.*me@elsewhere/s);
+    assert.equal(await stack.unlock(), 1);
+    assert.equal(await stack.unlock(), 0);
+    await stack.up();
+});
+
+test("what depends on a failure is skipped, and the state after it can be had", async () => {
+    const provider = new Memory({
+        create: ({ name }) => {
+            if (name === "refused") {
+                throw new Error("no such thing");
+            }
+        },
+    });
+    const seen = {};
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: async (context) => {
+            const refused = context.resource(THING, "refused");
+            const after = context.resource(THING, "after", {}, { dependsOn: refused });
+            const made = context.resource(THING, "made", { password: secret("hunter2") });
+            for (const resource of [refused, after, made]) {
+                const { failed, skipped } = await resource;
+                seen[resource.name] = [failed, skipped];
+            }
+        },
+    });
+    const error = await failureOf(stack.up({ continueOnError: true }));
+    assert.equal(error.errorClass, "bail");
+    assert.deepEqual(seen, { refused: [true, false], after: [true, true], made: [false, false] });
+    const exported = await stack.export();
+    const document = JSON.parse(exported);
+    assert.equal(document.version, 3);
+    const names = document.deployment.resources.map(({ urn }) => urn.split("::").at(-1));
+    assert.ok(names.includes("made") && !names.includes("refused") && !exported.includes("hunter2"));
+});
+
+test("the host fetches remote assets", async () => {
+    const fetch = async (uri) => {
+        if (uri === "vault://text") {
+            return "no bytes";
+        }
+        if (uri !== "vault://hello") {
+            throw new Error(`nobody has ${uri}`);
+        }
+        return Buffer.from("hello");
+    };
+    const of = (uri) => (context) => void context.resource(THING, "a", { file: new Asset({ uri }) });
+    const stack = await memoryEngine(new Memory(), { fetch }).stack("shop/dev");
+    await stack.up({ program: of("vault://hello") });
+    const { resources } = JSON.parse(await stack.export()).deployment;
+    const { inputs } = resources.find(({ type }) => type === THING);
+    assert.ok(inputs.file.hash.startsWith("2cf24dba5fb0a30e"), inputs.file.hash);
+    for (const [uri, told] of [
+        ["vault://bye", /nobody has vault:\/\/bye/],
+        ["vault://text", /expected a Buffer or Uint8Array/],
+    ]) {
+        assert.match((await failureOf(stack.up({ program: of(uri) }))).message, told);
+    }
+});
