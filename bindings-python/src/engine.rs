@@ -1,6 +1,6 @@
 //! The engine as Python holds it: settings in, stacks out.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use pyo3::{
     prelude::*,
@@ -17,7 +17,7 @@ use crate::{
     completions::{Completions, Ticket},
     config::read_config,
     errors::{OrRaise as _, invalid},
-    host::{HostContext, PythonJournal, PythonStacks, python_secrets},
+    host::{HostContext, PythonFetch, PythonJournal, PythonStacks, python_secrets},
     program::PythonProgram,
     provider::{Pool, ProviderLoop, PythonProvider, PythonResolver},
     runtime::Runtime,
@@ -61,7 +61,7 @@ impl Engine {
         let threads: usize = member("provider_threads")?.extract()?;
         let start_thread = member("start_thread")?.unbind();
         let providers = HostContext {
-            pool: Pool::new(threads, start_thread.clone_ref(py)),
+            pool: Pool::new(threads, handle.clone(), start_thread.clone_ref(py)),
             provider_loop: ProviderLoop {
                 queue: Arc::clone(&member("provider_queue")?.cast::<Completions>()?.get().queue),
                 start: Arc::new(member("start_task")?.unbind()),
@@ -70,7 +70,7 @@ impl Engine {
         };
         // Threads apart from those of providers: one that waits never keeps the engine from the host.
         let host = HostContext {
-            pool: Pool::new(threads, start_thread),
+            pool: Pool::new(threads, handle.clone(), start_thread),
             ..providers.clone()
         };
         let base: PathBuf = member("base_directory")?.extract()?;
@@ -100,6 +100,9 @@ impl Engine {
         if let Some(stacks) = given(member("stack_reader")?) {
             builder = builder.stacks(Arc::new(PythonStacks::read(&stacks, &host)?));
         }
+        if let Some(fetch) = given(member("fetch")?) {
+            builder = builder.fetch(Arc::new(PythonFetch::read(&fetch, &host)?));
+        }
         let engine = builder.build().or_raise(py)?;
         Ok(Self {
             engine,
@@ -110,7 +113,7 @@ impl Engine {
     }
 
     /// Opens or creates a stack; `callback(stack, error)` gets it.
-    #[pyo3(signature = (name, program, config, root_directory, create, journal, completions, callback))]
+    #[pyo3(signature = (name, program, config, organization, tags, root_directory, create, journal, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn stack(
         &self,
@@ -118,6 +121,8 @@ impl Engine {
         name: &str,
         program: Option<&Bound<'_, PyAny>>,
         config: &Bound<'_, PyDict>,
+        organization: Option<String>,
+        tags: BTreeMap<String, String>,
         root_directory: Option<PathBuf>,
         create: bool,
         journal: Option<&Bound<'_, PyAny>>,
@@ -126,7 +131,10 @@ impl Engine {
     ) -> PyResult<()> {
         let handle = self.runtime.handle(py)?.clone();
         let project = name.rsplit('/').nth(1).unwrap_or_default();
+        let default = StackSettings::default();
         let settings = StackSettings {
+            organization: organization.unwrap_or(default.organization),
+            tags,
             program: program
                 .map(|program| read_program(program, &handle))
                 .transpose()?,

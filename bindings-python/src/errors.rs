@@ -19,10 +19,12 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
             .map(Bound::unbind)
     })?;
     let source = std::error::Error::source(error);
-    let cause = match source.map(|source| (source, source.downcast_ref::<Raised>())) {
-        None => None,
-        Some((_, Some(raised))) => Some(raised.exception().clone_ref(py)),
-        Some((source, None)) => Some(source.to_string().into_py_any(py)?),
+    let mut sources = std::iter::successors(source, |error| error.source());
+    let cause = match sources.find_map(|error| error.downcast_ref::<Raised>()) {
+        Some(raised) => Some(raised.exception().clone_ref(py)),
+        None => source
+            .map(|source| source.to_string().into_py_any(py))
+            .transpose()?,
     };
     let exception = from_parts.bind(py).call1((
         error.kind().name(),
@@ -46,12 +48,12 @@ pub(crate) fn misuse(message: &'static str) -> PyErr {
     PyRuntimeError::new_err(message)
 }
 
-/// Returns every kind of error as `(code, name)`: the table that the classes are checked against.
+/// Returns every kind of error as `(code, name, class)`: the table that the classes are checked against.
 #[pyfunction]
-pub(crate) fn error_kinds() -> Vec<(i32, &'static str)> {
+pub(crate) fn error_kinds() -> Vec<(i32, &'static str, &'static str)> {
     ErrorKind::ALL
         .iter()
-        .map(|kind| (kind.code(), kind.name()))
+        .map(|kind| (kind.code(), kind.name(), kind.class().name()))
         .collect()
 }
 

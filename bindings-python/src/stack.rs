@@ -1,6 +1,6 @@
 //! A stack as Python holds it: operations to start, its state to read and replace.
 
-use std::{future::Future, sync::Arc};
+use std::{collections::BTreeMap, future::Future, sync::Arc};
 
 use pyo3::{prelude::*, types::PyBytes};
 use stackwright::operation::{OperationKind, OperationOptions};
@@ -122,6 +122,25 @@ impl Stack {
             let texts: Vec<String> = entries.iter().map(ToString::to_string).collect();
             Ok(texts.into_pyobject(py)?.into_any().unbind())
         })
+    }
+
+    /// Removes every lock; `callback(how many there were, error)` tells.
+    fn unlock(&self, py: Python<'_>, completions: &Completions, callback: Py<PyAny>) -> PyResult<()> {
+        let stack = self.stack.clone();
+        let work = async move { stack.unlock().await };
+        self.settle(py, work, Ticket::new(completions, callback), |py, locks| {
+            Ok(locks.into_pyobject(py)?.into_any().unbind())
+        })
+    }
+
+    #[getter]
+    fn organization(&self) -> &str {
+        self.stack.organization()
+    }
+
+    #[getter]
+    fn tags(&self) -> BTreeMap<String, String> {
+        self.stack.tags().clone()
     }
 
     /// Removes the stack.

@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import stackwright as sw
@@ -111,3 +112,9 @@ def gofiles() -> Path:
     )
     assert built.returncode == 0, built.stderr
     return executable
+
+
+def states(deployment: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Returns the resources of a deployment by their names."""
+    resources = deployment["deployment"]["resources"]
+    return {resource["urn"].rsplit("::", 1)[-1]: resource for resource in resources}

@@ -213,3 +213,39 @@ def test_a_killed_process_leaves_what_was_done_and_what_was_in_flight(tmp_path: 
     process.communicate(timeout=30)
     names, pending = recorded(tmp_path)
     assert names == ["first"] and pending == ["second"]
+
+
+POLLING = """
+import threading
+import time
+import stackwright as sw
+from stackwright import sync
+
+creating = threading.Event()
+
+class Polling(sw.Provider):
+    def create(self, request):
+        creating.set()
+        while True:
+            time.sleep(0.01)
+
+    def delete(self, request):
+        pass
+
+def program(ctx):
+    ctx.resource("mem:index:Thing", "first", {})
+
+with sync.Engine(store="memory://", passphrase="x", providers={"mem": Polling()}) as engine:
+    operation = engine.stack("shop/dev", program).start_up()
+    creating.wait()
+    operation.cancel()
+    operation.cancel()
+    print(operation.wait().outcome, flush=True)
+print("over", flush=True)
+"""
+
+
+def test_a_provider_that_polls_for_ever_does_not_keep_the_interpreter_from_ending_well() -> None:
+    ended = subprocess.run([sys.executable, "-c", POLLING], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, ""), ended
+    assert ended.stdout.endswith("canceled\nover\n")

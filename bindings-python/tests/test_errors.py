@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import stackwright as sw
@@ -15,7 +17,7 @@ from conftest import MakeEngine
 
 def test_there_is_one_class_for_each_kind_of_the_engine() -> None:
     classes = {cls.kind: cls for cls in errors.Error.__subclasses__()}
-    assert {(cls.code, kind) for kind, cls in classes.items()} == set(native.error_kinds())
+    assert {(cls.code, kind, cls.error_class) for kind, cls in classes.items()} == set(native.error_kinds())
     for kind, cls in classes.items():
         camel = "".join(part.capitalize() for part in kind.split("_"))
         assert cls.__name__ == f"{camel}Error"
@@ -127,6 +129,38 @@ def test_what_the_program_raised_is_the_cause(make_engine: MakeEngine, program: 
             assert program.__name__ in traceback.format_tb(cause.__traceback__)[-1]  # type: ignore[union-attr]
 
     asyncio.run(run())
+
+
+def test_a_program_that_exits_ends_its_operation_and_not_the_loop(make_engine: MakeEngine) -> None:
+    async def exits(ctx: sw.Context) -> None:
+        sys.exit(3)
+
+    async def stays(ctx: sw.Context) -> None:
+        ctx.export("there", True)
+
+    async def run() -> None:
+        async with make_engine() as engine:
+            left, right = await engine.stack("shop/left", exits), await engine.stack("shop/right", stays)
+            ended, lived = await asyncio.gather(left.up().wait(), right.up().wait())
+            assert isinstance(ended.error, sw.ProgramError) and "SystemExit: 3" in str(ended.error)
+            assert isinstance(ended.error.__cause__, SystemExit)
+            assert lived.error is None and lived.outputs == {"there": True}
+
+    asyncio.run(run())
+
+
+def test_an_interrupt_that_is_not_of_the_main_thread_is_the_programs_own(make_engine: MakeEngine) -> None:
+    async def interrupts(ctx: sw.Context) -> None:
+        raise KeyboardInterrupt
+
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", interrupts)
+            with pytest.raises(sw.ProgramError, match="KeyboardInterrupt"):
+                await stack.up()
+
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(asyncio.run, run()).result(60)
 
 
 def test_a_class_is_no_provider() -> None:

@@ -46,6 +46,79 @@ def test_blocking_methods_run_at_the_same_time(make_engine: MakeEngine) -> None:
     asyncio.run(run())
 
 
+def note_end(thread: threading.Thread, ended: threading.Semaphore) -> None:
+    thread.join()
+    ended.release()
+
+
+def test_calls_that_wait_for_each_other_get_threads_that_end_again(tmp_path: Path) -> None:
+    base, waiting = 4, 20
+    let_go = threading.Event()
+    released: list[bool] = []
+    threads: set[threading.Thread] = set()
+
+    class Waiting(Memory):
+        def check(self, request: sw.CheckRequest) -> sw.CheckResult:
+            threads.add(threading.current_thread())
+            if request.name == f"r{waiting}":
+                let_go.set()
+            released.append(let_go.wait(60))
+            return sw.CheckResult(request.inputs)
+
+    async def run() -> None:
+        engine = sw.Engine(
+            store=f"file://{tmp_path}", secrets=Vault(), providers={"mem": Waiting()}, provider_threads=base
+        )
+        async with engine:
+            await up(engine, program_of(waiting + 1), parallel=1000)
+            assert released == [True] * (waiting + 1)
+            # Those above the base number end, of which nobody knows which they are.
+            ended = threading.Semaphore(0)
+            for thread in threads:
+                threading.Thread(target=note_end, args=(thread, ended), daemon=True).start()
+            assert all(ended.acquire(timeout=60) for _ in range(len(threads) - base))
+            assert sum(thread.is_alive() for thread in threads) <= base
+
+    asyncio.run(run())
+
+
+def test_calls_that_hang_do_not_keep_other_stacks_waiting(tmp_path: Path) -> None:
+    begun, let_go = threading.Semaphore(0), threading.Event()
+
+    class Hanging(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            begun.release()
+            let_go.wait(60)
+            return super().create(request)
+
+    async def other(ctx: sw.Context) -> None:
+        ctx.resource("other:index:Thing", "a")
+
+    async def run() -> None:
+        engine = sw.Engine(
+            store=f"file://{tmp_path}",
+            secrets=Vault(),
+            providers={"mem": Hanging(), "other": Memory()},
+            provider_threads=2,
+        )
+        async with engine:
+            hanging = await engine.stack("shop/hanging", program_of(5))
+            operation = hanging.up(parallel=1000)
+            for _ in range(2):
+                assert await asyncio.to_thread(begun.acquire, True, 60)
+            stack = await engine.stack("shop/other", other)
+            await stack.up()
+            operation.cancel()
+            operation.cancel()
+            with pytest.raises(sw.CancelledError):
+                await operation
+            await stack.destroy()
+            assert not let_go.is_set()
+            let_go.set()
+
+    asyncio.run(run())
+
+
 def test_computing_methods_do_not_keep_each_other_from_ending(make_engine: MakeEngine) -> None:
     class Busy(Memory):
         def create(self, request: sw.CreateRequest) -> sw.CreateResult:
@@ -140,15 +213,60 @@ def test_any_other_exception_fails_the_call_with_its_type(make_engine: MakeEngin
     asyncio.run(run())
 
 
-def test_nonsense_that_a_method_returns_fails_the_call(make_engine: MakeEngine) -> None:
+@pytest.mark.parametrize(
+    ("method", "returned", "told"),
+    [
+        ("check", None, "returned None, expected CheckResult or a mapping"),
+        ("diff", "yes", "returned str, expected DiffResult, bool or None"),
+        ("diff", sw.DiffResult("yes"), "returned a DiffResult that cannot be read"),  # type: ignore[arg-type]
+        ("create", None, "returned None, expected CreateResult"),
+        ("create", {"id": "a"}, "returned dict, expected CreateResult"),
+        ("create", sw.CreateResult(5, {}), "returned a CreateResult that cannot be read"),  # type: ignore[arg-type]
+        ("read", 5, "returned int, expected ReadResult or None"),
+        ("update", None, "returned None, expected UpdateResult or a mapping"),
+    ],
+)
+def test_nonsense_that_a_method_returns_is_told_with_provider_and_method(
+    make_engine: MakeEngine, method: str, returned: object, told: str
+) -> None:
     class Nonsense(Memory):
-        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
-            return 42  # type: ignore[return-value]
+        pass
 
     async def run() -> None:
         async with make_engine(mem=Nonsense()) as engine:
-            with pytest.raises(sw.Error):
-                await up(engine, program_of(1))
+            stack = await engine.stack("shop/dev", program_of(1))
+            if method != "create":
+                await stack.up()
+        setattr(Nonsense, method, lambda self, request: returned)
+
+        async def changed(ctx: sw.Context) -> None:
+            ctx.resource(THING, "r0", {"n": 7})
+
+        async with make_engine(mem=Nonsense()) as engine:
+            stack = await engine.stack("shop/dev", changed)
+            with pytest.raises(sw.FailedError) as caught:
+                await (stack.refresh() if method == "read" else stack.up())
+            assert f"Nonsense.{method} {told}" in str(caught.value)
+            pending = (await stack.export_deployment())["deployment"].get("pending_operations") or []
+            # What a Create or an Update has done is not known then, and must not be forgotten.
+            kinds = {"create": ["creating"], "update": ["updating"]}
+            assert [one["type"] for one in pending] == kinds.get(method, [])
+
+    asyncio.run(run())
+
+
+def test_an_invoke_that_returns_nonsense_is_told_with_provider_and_method(make_engine: MakeEngine) -> None:
+    class Nonsense(Memory):
+        def invoke(self, request: sw.InvokeRequest) -> sw.InvokeResult:
+            return None  # type: ignore[return-value]
+
+    async def program(ctx: sw.Context) -> None:
+        await ctx.invoke("mem:index:echo")
+
+    async def run() -> None:
+        async with make_engine(mem=Nonsense()) as engine:
+            with pytest.raises(sw.Error, match="Nonsense.invoke returned None, expected InvokeResult or a mapping"):
+                await up(engine, program)
 
     asyncio.run(run())
 

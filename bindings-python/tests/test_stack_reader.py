@@ -34,7 +34,7 @@ class Directory:
 
     def resource_outputs(self, stack: str) -> Mapping[str, Mapping[str, sw.PropertyValue]]:
         self.asked.append(stack)
-        return {"urn:pulumi:dev::net::a:b:C::c": {"x": 1}}
+        return {"urn:pulumi:dev::net::a:b:C::c": {"type": "a:b:C", "outputs": {"x": 1}}}
 
 
 def test_a_stack_reference_of_the_sdk_is_answered_from_the_store_or_by_the_host(
@@ -103,8 +103,8 @@ def test_the_own_api_reads_other_stacks_too(tmp_path: Path, memory: Memory) -> N
         outputs = engine.stack("shop/dev", program).up().outputs
         assert outputs["address"] == "10.0.0.1"
         [router] = [found for urn, found in outputs["resources"].items() if urn.endswith("::router")]
-        assert router == {"x": 1, "made": True}
+        assert router == {"type": THING, "outputs": {"x": 1, "made": True}}
     with sync.Engine(store=store, secrets=Vault(), stack_reader=Directory()) as engine:
         outputs = engine.stack("shop/dev", program).up().outputs
         assert outputs["address"] == "10.9.9.9"
-        assert outputs["resources"] == {"urn:pulumi:dev::net::a:b:C::c": {"x": 1}}
+        assert outputs["resources"] == {"urn:pulumi:dev::net::a:b:C::c": {"type": "a:b:C", "outputs": {"x": 1}}}

@@ -9,6 +9,7 @@ from .engine import Engine, Plugins
 from .errors import (
     CancelledError,
     ConflictError,
+    DecryptError,
     Error,
     FailedError,
     InitFailure,
@@ -35,7 +36,7 @@ from .events import (
     StdoutEvent,
     SummaryEvent,
 )
-from .host import Secrets, StackReader
+from .host import Fetch, Secrets, StackReader
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
 from .options import OperationOptions
@@ -92,6 +93,7 @@ __all__ = [
     "Context",
     "CreateRequest",
     "CreateResult",
+    "DecryptError",
     "DeleteRequest",
     "Diagnostic",
     "DiagnosticEvent",
@@ -101,6 +103,7 @@ __all__ = [
     "Error",
     "Event",
     "FailedError",
+    "Fetch",
     "InitFailure",
     "InternalError",
     "InvalidInputError",

@@ -127,7 +127,9 @@ async def _run_async(
         run.succeed()
     except BaseException as error:  # noqa: BLE001  # it is the operation's to report
         _report(run, error, failures)
-        if not isinstance(error, Exception):
+        # The loop is the host's: a program that calls sys.exit() ends itself and nothing else. Only an interrupt of the
+        # main thread goes on, because it is the host that somebody has interrupted.
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
             raise
     else:
         run.succeed()

@@ -19,7 +19,8 @@ from ._raised import Raised
 from ._runner import Program
 from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
-from .host import Secrets, StackReader
+from .errors import InvalidInputError
+from .host import Fetch, Secrets, StackReader
 from .journal import Journal
 from .provider import Resolver
 from .stack import Stack
@@ -43,6 +44,8 @@ class Plugins:
     there by itself: it runs in this interpreter's environment."""
 
 
+_MOST_THREADS: Final = 1024
+
 _PATIENCE: Final = 1.0
 """How long the interpreter's end waits for methods of providers that still run, in seconds."""
 
@@ -55,7 +58,9 @@ def _abandon() -> None:
     close_gate()
     for engine in list(_open):
         engine.abandon()
-    # A thread that comes back from native code while the interpreter ends would end the process with it.
+    # A thread that comes back into the interpreter while that ends would end the process with it.
+    _provider.join_threads(_PATIENCE)
+    _provider.interrupt_threads()
     _provider.join_threads(_PATIENCE)
 
 
@@ -75,10 +80,13 @@ class Engine:
     :param plugins: Where plugin processes of other packages are looked for.
     :param resolver: Decides what serves a package before anything is looked for; see :data:`stackwright.Resolver`.
     :param stack_reader: Answers references to other stacks; without it, they are read from ``store``.
+    :param fetch: Gets what URIs of remote assets name; without it, the engine does, over HTTP. See
+        :data:`stackwright.Fetch`.
     :param base_directory: What relative folders of ``store`` stand below; the working directory by default.
     :param threads: How many threads the engine itself has.
-    :param provider_threads: How many blocking methods of providers run at a time, at most; as many functions of the host
-        can run beside them.
+    :param provider_threads: How many blocking methods of providers run at once when many are called; as many functions of
+        the host can run beside them. It bounds bursts only: while calls wait and no thread is free, more are started, and
+        end when they are idle.
     """
 
     def __init__(
@@ -91,16 +99,25 @@ class Engine:
         resolver: Resolver | None = None,
         secrets: Secrets | None = None,
         stack_reader: StackReader | None = None,
+        fetch: Fetch | None = None,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
     ) -> None:
+        for option, number in (("threads", threads), ("provider_threads", provider_threads)):
+            if not isinstance(number, int) or not 0 < number <= _MOST_THREADS:
+                raise InvalidInputError(f"{option} must be a number from 1 to {_MOST_THREADS}, not {number!r}")
         plugins = plugins or Plugins()
         self._raised = Raised()
         described = {name: _provider.describe(name, value, self._raised) for name, value in (providers or {}).items()}
         host_secrets = None if secrets is None else _host.describe_secrets(secrets)
         host_stacks = None if stack_reader is None else _host.describe_stack_reader(stack_reader)
-        functions = (*(host_secrets[2:] if host_secrets else ()), *(host_stacks or ()))
+        host_fetch = None if fetch is None else _host.describe_fetch(fetch)
+        functions = (
+            *(host_secrets[2:] if host_secrets else ()),
+            *(host_stacks or ()),
+            *((host_fetch,) if host_fetch else ()),
+        )
         is_async = any(is_async for methods, _ in described.values() for _, _, is_async in methods)
         is_async = is_async or any(is_async for _, is_async in functions)
         # What a resolver will return nobody knows: its providers may be asynchronous.
@@ -115,6 +132,7 @@ class Engine:
             "providers": described,
             "secrets": host_secrets,
             "stack_reader": host_stacks,
+            "fetch": host_fetch,
             "resolver": None if resolver is None else _provider.describe_resolver(resolver, self._raised),
             "provider_queue": self._provider_loop.queue,
             "start_task": _provider.start_task,
@@ -127,7 +145,13 @@ class Engine:
             },
         }
         self._native = NativeEngine(settings)
+        self._closed = False
         _open.add(self._native)
+
+    def _require_open(self) -> None:
+        """Raises :class:`InvalidInputError` once the engine has been closed."""
+        if self._closed:
+            raise InvalidInputError("the engine is closed")
 
     async def stack(
         self,
@@ -135,6 +159,8 @@ class Engine:
         program: Program | None = None,
         *,
         config: Mapping[str, PropertyValue] | None = None,
+        organization: str | None = None,
+        tags: Mapping[str, str] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
         create: bool = True,
         journal: Journal | None = None,
@@ -145,9 +171,16 @@ class Engine:
             without any, of the Pulumi SDK; or a :class:`~stackwright.LanguageRuntime`.
         :param config: The configuration by ``namespace:name``, or by name for the project's own: texts, structures, and
             :class:`~stackwright.Secret` around what is secret, or :class:`~stackwright.Ciphertext`.
+        :param organization: What programs are told to be their organization; ``organization`` by default. It is no part of
+            the stack's name.
+        :param tags: What the host notes about the stack, by name: at most 40 characters, and 256 for a value.
         :param root_directory: The folder of the project, from which assets are found.
         :param journal: Receives every change of the state before the engine goes on.
         """
+        self._require_open()
+        for name_of_tag, value in (tags or {}).items():
+            if not isinstance(name_of_tag, str) or not isinstance(value, str):
+                raise InvalidInputError(f"the tag {name_of_tag!r} and its value must be texts")
         root = None if root_directory is None else os.fspath(root_directory)
         described = None
         if journal is not None:
@@ -157,7 +190,16 @@ class Engine:
             described = (function, is_async, self._provider_loop.queue)
         native = await answer(
             lambda queue, callback: self._native.stack(
-                name, None, dict(config or {}), root, create, described, queue, callback
+                name,
+                None,
+                dict(config or {}),
+                organization,
+                dict(tags or {}),
+                root,
+                create,
+                described,
+                queue,
+                callback,
             )
         )
         return Stack(native, program, self, self._raised)
@@ -169,6 +211,7 @@ class Engine:
 
     async def close(self) -> None:
         """Ends plugin processes and provider threads. Operations should be over by then."""
+        self._closed = True
         await answer(self._native.close)
         self._provider_loop.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     from .result import Result
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CancelledError",
     "ConflictError",
+    "DecryptError",
     "Error",
     "FailedError",
     "InitFailure",
@@ -36,6 +37,10 @@ class Error(Exception):
 
     code: ClassVar[int] = 0
     """The stable number of the kind."""
+
+    error_class: ClassVar[Literal["bail", "decrypt", "internal"]] = "internal"
+    """What a host that sorts errors as the reference engine does takes it for: ``bail`` when the diagnostics say what was
+    wrong."""
 
     def __init__(
         self,
@@ -149,7 +154,7 @@ class StateError(Error):
 
 
 class SecretsError(Error):
-    """A secret could not be encrypted or decrypted, for instance because the passphrase is wrong."""
+    """Secrets could not be encrypted, or what encrypts those of a stack is not known here."""
 
     kind = "secrets"
     code = 7
@@ -160,6 +165,7 @@ class CancelledError(Error):
 
     kind = "cancelled"
     code = 8
+    error_class = "bail"
 
 
 class UnavailableError(Error):
@@ -174,6 +180,7 @@ class ProgramError(Error):
 
     kind = "program"
     code = 10
+    error_class = "bail"
 
 
 class FailedError(Error):
@@ -181,6 +188,7 @@ class FailedError(Error):
 
     kind = "failed"
     code = 11
+    error_class = "bail"
 
 
 class InternalError(Error):
@@ -188,6 +196,15 @@ class InternalError(Error):
 
     kind = "internal"
     code = 12
+
+
+class DecryptError(Error):
+    """A secret could not be decrypted, for instance because the passphrase is wrong; the message names the key of the
+    configuration when it is a value of that."""
+
+    kind = "decrypt"
+    code = 13
+    error_class = "decrypt"
 
 
 class InitFailure(Exception):

@@ -1,4 +1,4 @@
-"""What a host can supply instead of the engine's own: encryption of secrets, and the outputs of other stacks."""
+"""What a host can supply instead of the engine's own: encryption, the outputs of other stacks, remote assets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._callback import Described, described
 from .errors import InvalidInputError, NotFoundError
 from .values import PropertyValue
 
-__all__ = ["Secrets", "StackReader"]
+__all__ = ["Fetch", "Secrets", "StackReader"]
 
 Values = Mapping[str, PropertyValue]
 
@@ -18,8 +18,9 @@ Values = Mapping[str, PropertyValue]
 class Secrets(Protocol):
     """Encrypts the secret values of stacks the host's own way; each method may be ``async``.
 
-    What they raise ends the operation with a :class:`~stackwright.SecretsError`; its text must hold no secret. For a value
-    of the configuration that error names the key, and its :attr:`~stackwright.Error.phase` is ``decrypt``.
+    What they raise ends the operation, and is the cause (``__cause__``) of its error: a
+    :class:`~stackwright.SecretsError` for :meth:`encrypt`, a :class:`~stackwright.DecryptError` for :meth:`decrypt`, which
+    names the key when it is about a value of the configuration. Their texts must hold no secret.
     """
 
     kind: str
@@ -41,12 +42,16 @@ class _Stacks(Protocol):
         """Returns the outputs of a stack, secret ones as :class:`~stackwright.Secret`."""
 
     def resource_outputs(self, stack: str, /) -> Mapping[str, Values] | Awaitable[Mapping[str, Values]]:
-        """Returns the outputs of each resource of a stack, by URN."""
+        """Returns what there is of a stack's resources, by URN: ``{"type": …, "outputs": {…}}`` for each."""
 
 
 StackReader = Union[Callable[[str], Union[Values, Awaitable[Values]]], _Stacks]
 """Answers references to other stacks: a function, ``async`` or not, from a stack's name, as the program wrote it, to its
 outputs; or an object with the methods ``outputs`` and ``resource_outputs``. What it raises fails the reference."""
+
+Fetch = Callable[[str], Union[bytes, Awaitable[bytes]]]
+"""Gets what the URI of a remote asset or archive names, for its hash: a function, ``async`` or not, called concurrently. What
+it raises fails the resource."""
 
 _KNOWN = ("passphrase", "b64", "service", "cloud")
 
@@ -70,6 +75,11 @@ def describe_stack_reader(reader: StackReader) -> tuple[Described, Described]:
     outputs: Any = getattr(reader, "outputs", reader)
     resources: Any = getattr(reader, "resource_outputs", None) or _no_resources
     return described("the stack reader", outputs), described("the stack reader", resources)
+
+
+def describe_fetch(fetch: Fetch) -> Described:
+    """Describes a fetcher of remote assets."""
+    return described("fetch", fetch)
 
 
 def _no_resources(stack: str) -> Mapping[str, Values]:

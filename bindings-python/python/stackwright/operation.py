@@ -30,11 +30,13 @@ class Operation:
         is_preview: bool,
         on_event: Callable[[Event], object] | None,
         engine: object,
+        stack: str,
         explain: Callable[[BaseException | None], None],
     ) -> None:
         self._native = native
         self._engine = engine
         self._is_preview = is_preview
+        self._stack = stack
         loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[OperationOutcome] = loop.create_future()
         # The engine lives until the operation is over, also when nobody holds on to it or to this object.
@@ -74,7 +76,7 @@ class Operation:
         if cancelled is not None:
             raise cancelled
         if self._result is None:
-            self._result = Result(outcome, self._is_preview)
+            self._result = Result(outcome, self._is_preview, self._stack)
             self._explain(self._result.error)
         return self._result
 

@@ -9,6 +9,7 @@ fails, unless ``diff`` says that the change needs a replacement.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import inspect
 import threading
 import time
@@ -261,6 +262,7 @@ def describe(package: str, provider: object, raised: Raised) -> Description:
     if missing and "invoke" not in defined:
         raise InvalidInputError(f"the provider of {package!r} has no {' and no '.join(missing)} method")
     return methods, {
+        "class": type(provider).__name__,
         "version": getattr(provider, "version", None),
         "accept_secrets": bool(getattr(provider, "accept_secrets", False)),
         "supports_preview": bool(getattr(provider, "supports_preview", False)),
@@ -309,6 +311,14 @@ def join_threads(seconds: float) -> None:
     deadline = time.monotonic() + seconds
     for thread in list(_workers):
         thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def interrupt_threads() -> None:
+    """Has the methods that still run raise :class:`SystemExit`, as soon as they are in the interpreter."""
+    for thread in list(_workers):
+        if thread.ident is not None:
+            raising = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(*raising)
 
 
 def start_task(method: Callable[..., Awaitable[Any]], arguments: tuple[Any, ...], reply: Reply) -> asyncio.Task[None]:

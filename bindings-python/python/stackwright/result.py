@@ -47,10 +47,12 @@ class Diagnostic:
 class Result:
     """What an operation came to. ``print(result)`` shows a tree of the steps; a notebook shows it as a picture."""
 
-    __slots__ = ("_diagnostics", "_native", "_steps", "changes", "duration", "error", "is_preview", "outcome", "outputs")
+    __slots__ = ("_diagnostics", "_native", "_steps", "changes", "duration", "error", "is_preview", "outcome", "outputs", "stack")
 
-    def __init__(self, native: OperationOutcome, is_preview: bool) -> None:
+    def __init__(self, native: OperationOutcome, is_preview: bool, stack: str) -> None:
         self._native = native
+        self.stack: Final = stack
+        """The name of the stack, as ``project/stack``."""
         self.is_preview: Final = is_preview
         self.outcome: Final[Outcome] = native.outcome
         """How it ended. One that was cancelled gracefully ``failed`` with a :class:`~stackwright.CancelledError`, as

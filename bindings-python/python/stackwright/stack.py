@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from . import options as _options
 from ._bridge import answer
@@ -23,10 +23,16 @@ __all__ = ["Stack"]
 OnEvent = Callable[[Event], object]
 
 
+class Openable(Protocol):
+    """What can be closed, and takes no work after that."""
+
+    def _require_open(self) -> None: ...
+
+
 class Stack:
     """A stack. Operations start when they are called and return a handle to await: ``result = await stack.up()``."""
 
-    def __init__(self, native: NativeStack, program: Program | None, engine: object, raised: Raised) -> None:
+    def __init__(self, native: NativeStack, program: Program | None, engine: Openable, raised: Raised) -> None:
         self._native = native
         # What runs the providers lives as long as anything that may need it.
         self._engine = engine
@@ -37,6 +43,16 @@ class Stack:
     def name(self) -> str:
         """The name, as ``project/stack``."""
         return self._native.name
+
+    @property
+    def organization(self) -> str:
+        """The organization that programs are told of."""
+        return self._native.organization
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """What the host notes about the stack, by name."""
+        return self._native.tags
 
     def preview(
         self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Any
@@ -65,6 +81,8 @@ class Stack:
             raise InvalidInputError(f"up() takes the result of a preview, not {type(plan).__name__}{hint}")
         if plan is not None and (not plan.is_preview or plan.outcome != "succeeded"):
             raise InvalidInputError("the plan is not the result of a preview that succeeded")
+        if plan is not None and plan.stack != self.name:
+            raise InvalidInputError(f"the plan is a preview of {plan.stack}, not of {self.name}")
         return self._start("update", False, program, on_event, options)
 
     def refresh(self, *, on_event: OnEvent | None = None, **options: Any) -> Operation:
@@ -83,6 +101,7 @@ class Stack:
         on_event: OnEvent | None,
         options: dict[str, Any],
     ) -> Operation:
+        self._engine._require_open()
         chosen: OperationOptions = {**options, "dry_run": is_preview}  # type: ignore[typeddict-item]
         encoded = _options.encode(chosen)
         failures: list[BaseException] = []
@@ -94,7 +113,7 @@ class Stack:
         def explained(error: BaseException | None) -> None:
             explain(error, failures[0] if failures else None, self._raised.take(self.name))
 
-        return Operation(native, is_preview, on_event, self._engine, explained)
+        return Operation(native, is_preview, on_event, self._engine, self.name, explained)
 
     async def export_deployment(self, *, show_secrets: bool = False) -> dict[str, Any]:
         """Returns the state as a deployment document; secrets stay encrypted unless they are to be shown."""
@@ -120,6 +139,14 @@ class Stack:
     async def history(self) -> list[dict[str, Any]]:
         """Returns the history's entries, newest first."""
         return [json.loads(entry) for entry in await answer(self._native.history)]
+
+    async def unlock(self) -> int:
+        """Removes every lock of the stack, whoever holds it, and returns how many there were.
+
+        That is for locks that dead machines left behind: an operation of somebody who is alive after all goes on.
+        """
+        locks: int = await answer(self._native.unlock)
+        return locks
 
     async def remove(self, *, force: bool = False) -> None:
         """Removes the stack and its history. One that still has resources is only removed by force."""

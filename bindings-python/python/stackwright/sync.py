@@ -20,7 +20,7 @@ from ._runner import Program
 from .engine import Engine as _Engine
 from .engine import Plugins
 from .events import Event
-from .host import Secrets, StackReader
+from .host import Fetch, Secrets, StackReader
 from .journal import Journal
 from .provider import Resolver
 from .result import Result
@@ -132,6 +132,16 @@ class Stack:
         """The name, as ``project/stack``."""
         return self._stack.name
 
+    @property
+    def organization(self) -> str:
+        """The organization that programs are told of."""
+        return self._stack.organization
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """What the host notes about the stack, by name."""
+        return self._stack.tags
+
     def _start(self, start: Callable[[], _operation.Operation]) -> Operation:
         async def begin() -> _operation.Operation:
             return start()
@@ -186,6 +196,10 @@ class Stack:
         """Returns the history's entries, newest first."""
         return _background.run(self._stack.history())
 
+    def unlock(self) -> int:
+        """Removes every lock of the stack, whoever holds it, and returns how many there were."""
+        return _background.run(self._stack.unlock())
+
     def remove(self, *, force: bool = False) -> None:
         """Removes the stack and its history."""
         _background.run(self._stack.remove(force=force))
@@ -207,6 +221,7 @@ class Engine:
         resolver: Resolver | None = None,
         secrets: Secrets | None = None,
         stack_reader: StackReader | None = None,
+        fetch: Fetch | None = None,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
@@ -219,6 +234,7 @@ class Engine:
             resolver=resolver,
             secrets=secrets,
             stack_reader=stack_reader,
+            fetch=fetch,
             base_directory=base_directory,
             threads=threads,
             provider_threads=provider_threads,
@@ -230,13 +246,22 @@ class Engine:
         program: Program | None = None,
         *,
         config: Mapping[str, PropertyValue] | None = None,
+        organization: str | None = None,
+        tags: Mapping[str, str] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
         create: bool = True,
         journal: Journal | None = None,
     ) -> Stack:
         """Opens a stack, named ``project/stack``."""
         work = self._engine.stack(
-            name, program, config=config, root_directory=root_directory, create=create, journal=journal
+            name,
+            program,
+            config=config,
+            organization=organization,
+            tags=tags,
+            root_directory=root_directory,
+            create=create,
+            journal=journal,
         )
         return Stack(_background.run(work))
 

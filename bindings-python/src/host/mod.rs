@@ -1,5 +1,6 @@
-//! What a host supplies as Python functions beside providers: journals, readers of stacks, secrets, resolvers.
+//! What a host supplies as Python functions beside providers: journals, readers of stacks, secrets, fetchers.
 
+mod fetch;
 mod journal;
 mod secrets;
 mod stacks;
@@ -12,7 +13,9 @@ use tokio::runtime::Handle;
 
 use crate::provider::{Caller, Method, Pool, ProviderLoop};
 
-pub(crate) use self::{journal::PythonJournal, secrets::python_secrets, stacks::PythonStacks};
+pub(crate) use self::{
+    fetch::PythonFetch, journal::PythonJournal, secrets::python_secrets, stacks::PythonStacks,
+};
 
 /// Where code of the host runs: blocking functions on the threads of a pool, asynchronous ones on an event loop.
 #[derive(Clone)]
@@ -43,7 +46,7 @@ impl HostFunction {
     fn new(name: &'static str, function: Py<PyAny>, is_async: bool, context: &HostContext) -> Self {
         Self {
             name,
-            caller: Caller::new(context),
+            caller: Caller::new(name, context),
             method: Method::new(function, is_async),
         }
     }

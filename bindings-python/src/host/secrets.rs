@@ -40,16 +40,19 @@ pub(crate) fn python_secrets(
 
 #[async_trait]
 impl SecretsCallbacks for PythonSecrets {
-    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>, String> {
-        ask(&self.encrypt, plaintexts).await
+    async fn encrypt(&self, plaintexts: Vec<String>) -> stackwright::Result<Vec<String>> {
+        ask(&self.encrypt, plaintexts, ErrorKind::Secrets).await
     }
 
-    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>, String> {
-        ask(&self.decrypt, ciphertexts).await
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> stackwright::Result<Vec<String>> {
+        ask(&self.decrypt, ciphertexts, ErrorKind::Decrypt).await
     }
 }
 
-async fn ask(function: &HostFunction, texts: Vec<String>) -> Result<Vec<String>, String> {
-    let answer = function.call(texts, |returned| returned.extract(), ErrorKind::Secrets);
-    answer.await.map_err(|error| error.message().to_owned())
+async fn ask(
+    function: &HostFunction,
+    texts: Vec<String>,
+    kind: ErrorKind,
+) -> stackwright::Result<Vec<String>> {
+    function.call(texts, |returned| returned.extract(), kind).await
 }

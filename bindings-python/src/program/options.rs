@@ -28,8 +28,12 @@ pub(super) fn property_dependencies(
     Ok(by_property)
 }
 
-/// Sets the options that `options` names.
-pub(super) fn apply(registration: &mut Registration, options: &Bound<'_, PyDict>) -> PyResult<()> {
+/// Reads options into a registration that has nothing else yet.
+pub(super) fn read(options: Option<&Bound<'_, PyDict>>) -> PyResult<Registration> {
+    let mut registration = Registration::default();
+    let Some(options) = options else {
+        return Ok(registration);
+    };
     let py = options.py();
     for (name, value) in options.iter() {
         let name: String = name.extract()?;
@@ -42,25 +46,27 @@ pub(super) fn apply(registration: &mut Registration, options: &Bound<'_, PyDict>
             "protect" => registration.protect = Some(value.extract()?),
             "delete_before_replace" => registration.delete_before_replace = Some(value.extract()?),
             "retain_on_delete" => registration.retain_on_delete = Some(value.extract()?),
-            "ignore_changes" => registration.ignore_changes = value.extract()?,
-            "replace_on_changes" => registration.replace_on_changes = value.extract()?,
-            "additional_secret_outputs" => registration.additional_secret_outputs = value.extract()?,
-            "hide_diffs" => registration.hide_diffs = value.extract()?,
-            "import_id" => registration.import_id = ResourceId::from(value.extract::<String>()?),
-            "deleted_with" => {
-                registration.deleted_with = Some(convert::urn(py, &value.extract::<String>()?)?);
+            "ignore_changes" => registration.options.ignore_changes = value.extract()?,
+            "replace_on_changes" => registration.options.replace_on_changes = value.extract()?,
+            "additional_secret_outputs" => {
+                registration.options.additional_secret_outputs = value.extract()?;
             }
-            "replace_with" => registration.replace_with = urns(py, value.extract()?)?,
+            "hide_diffs" => registration.options.hide_diffs = value.extract()?,
+            "import_id" => registration.options.import_id = ResourceId::from(value.extract::<String>()?),
+            "deleted_with" => {
+                registration.options.deleted_with = Some(convert::urn(py, &value.extract::<String>()?)?);
+            }
+            "replace_with" => registration.options.replace_with = urns(py, value.extract()?)?,
             "aliases" => registration.aliases = aliases(&value)?,
-            "custom_timeouts" => registration.custom_timeouts = timeouts(&value)?,
+            "custom_timeouts" => registration.options.custom_timeouts = timeouts(&value)?,
             "replacement_trigger" => {
-                registration.replacement_trigger =
+                registration.options.replacement_trigger =
                     Some(convert::read_value(&value, "the replacement trigger")?);
             }
             _ => return Err(invalid(py, format!("unknown resource option {name:?}"))),
         }
     }
-    Ok(())
+    Ok(registration)
 }
 
 fn timeouts(value: &Bound<'_, PyAny>) -> PyResult<CustomTimeouts> {

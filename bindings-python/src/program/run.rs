@@ -219,18 +219,15 @@ impl Run {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
-        let mut registration = monitor::Registration {
+        let registration = monitor::Registration {
             resource_type: resource_type.into(),
             name: name.to_owned(),
             custom,
             inputs: convert::read_map(inputs, &format!("the inputs of {name:?}"))?,
             dependencies: options::urns(py, dependencies)?,
             property_dependencies: Some(options::property_dependencies(py, property_dependencies)?),
-            ..monitor::Registration::default()
+            ..options::read(options)?
         };
-        if let Some(options) = options {
-            options::apply(&mut registration, options)?;
-        }
         let answer = self.monitor().register(registration);
         self.settle(answer, Ticket::new(completions, callback), registered);
         Ok(())
@@ -268,10 +265,7 @@ impl Run {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
-        let mut registration = monitor::Registration::default();
-        if let Some(options) = options {
-            options::apply(&mut registration, options)?;
-        }
+        let registration = options::read(options)?;
         let read = Read {
             resource_type: resource_type.into(),
             name: name.to_owned(),
@@ -280,7 +274,7 @@ impl Run {
             inputs: convert::read_map(inputs, &format!("the inputs of {name:?}"))?,
             dependencies: options::urns(py, dependencies)?,
             package: registration.package,
-            additional_secret_outputs: registration.additional_secret_outputs,
+            additional_secret_outputs: registration.options.additional_secret_outputs.clone(),
             ..Read::default()
         };
         let answer = self.monitor().read(read);
@@ -301,10 +295,7 @@ impl Run {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
-        let mut registration = monitor::Registration::default();
-        if let Some(options) = options {
-            options::apply(&mut registration, options)?;
-        }
+        let registration = options::read(options)?;
         let invoke = Invoke {
             token: token.to_owned(),
             arguments: convert::read_map(arguments, &format!("the arguments of {token:?}"))?,
@@ -368,5 +359,11 @@ impl Registered {
     #[getter]
     fn failed(&self) -> bool {
         self.registered.failed
+    }
+
+    /// True when it was not worked on at all, because something that it depends on failed; `failed` is true as well.
+    #[getter]
+    fn skipped(&self) -> bool {
+        self.registered.skipped
     }
 }

@@ -6,7 +6,7 @@ use pyo3::{prelude::*, types::PyTuple};
 use stackwright::provider::{ProviderError, ProviderResult, ProviderStatus};
 use tokio::sync::oneshot;
 
-use super::responses;
+use super::{pool::Pending, responses};
 use crate::{completions::Queue, host::HostContext};
 
 /// A bound method of a provider.
@@ -39,12 +39,24 @@ pub(crate) struct ProviderLoop {
 /// Makes the error of a call of what its method raised.
 pub(crate) type Fail<E> = fn(Python<'_>, &'static str, &PyErr) -> E;
 
+/// Reads what a method returned.
+pub(crate) trait Read<T>: FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static {}
+
+impl<T, F: FnOnce(&Bound<'_, PyAny>) -> PyResult<T> + Send + 'static> Read<T> for F {}
+
 /// Gets calls to where they run.
-pub(crate) struct Caller(HostContext);
+pub(crate) struct Caller {
+    context: HostContext,
+    /// The class that the methods belong to, as people know it.
+    class: Arc<str>,
+}
 
 impl Caller {
-    pub(crate) fn new(context: &HostContext) -> Self {
-        Self(context.clone())
+    pub(crate) fn new(class: &str, context: &HostContext) -> Self {
+        Self {
+            context: context.clone(),
+            class: class.into(),
+        }
     }
 
     /// Calls `method` with `request` and reads what it returns.
@@ -79,13 +91,25 @@ impl Caller {
         build: Build,
         read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> ProviderResult<T> {
+        let class = Arc::clone(&self.class);
+        let read = move |returned: &Bound<'_, PyAny>| {
+            Ok(read(returned).map_err(|error| {
+                let error = responses::unreadable(&class, name, returned, error);
+                let mut failure = responses::failure(returned.py(), name, &error);
+                // It has done its work, and nobody knows what came of it.
+                failure.unreadable = true;
+                failure
+            }))
+        };
         let answer = self.run(name, method, build, read, responses::failure).await;
-        answer.unwrap_or_else(|| {
-            Err(ProviderError::new(
-                ProviderStatus::Unavailable,
-                format!("the provider was closed before its {name}() answered"),
-            ))
-        })
+        answer
+            .map(|answer| answer.and_then(|read| read))
+            .unwrap_or_else(|| {
+                Err(ProviderError::new(
+                    ProviderStatus::Unavailable,
+                    format!("the provider was closed before its {name}() answered"),
+                ))
+            })
     }
 
     /// Calls `method` with what `build` makes; `None` when it was given up before it answered.
@@ -94,18 +118,19 @@ impl Caller {
         name: &'static str,
         method: &Method,
         build: Build,
-        read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
+        read: impl Read<T>,
         fail: Fail<E>,
     ) -> Option<Result<T, E>> {
         let (sender, receiver) = oneshot::channel();
         let callable = Arc::clone(&method.callable);
-        let _guard = if method.is_async {
-            Some(self.run_as_task(name, callable, build, sender, read, fail))
-        } else {
-            self.run_on_thread(name, callable, build, sender, read, fail);
-            None
-        };
-        receiver.await.ok()
+        if method.is_async {
+            let _guard = self.run_as_task(name, callable, build, sender, read, fail);
+            return receiver.await.ok();
+        }
+        let pending = self.run_on_thread(name, callable, build, sender, read, fail);
+        let answer = receiver.await.ok();
+        pending.answered();
+        answer
     }
 
     fn run_on_thread<T: Send + 'static, E: Send + 'static>(
@@ -114,13 +139,10 @@ impl Caller {
         callable: Arc<Py<PyAny>>,
         build: Build,
         sender: oneshot::Sender<Result<T, E>>,
-        read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
+        read: impl Read<T>,
         fail: Fail<E>,
-    ) {
+    ) -> Pending {
         let work = move |py: Python<'_>| {
-            if sender.is_closed() {
-                return;
-            }
             let answer = build(py)
                 .and_then(|arguments| callable.bind(py).call1(arguments.bind(py)))
                 .and_then(|returned| read(&returned))
@@ -128,7 +150,7 @@ impl Caller {
             // Nobody is interested any more when the engine gave the call up.
             let _delivered = sender.send(answer);
         };
-        self.0.pool.push(&self.0.handle, Box::new(work));
+        self.context.pool.push(Box::new(work))
     }
 
     fn run_as_task<T: Send + 'static, E: Send + 'static>(
@@ -137,16 +159,16 @@ impl Caller {
         callable: Arc<Py<PyAny>>,
         build: Build,
         sender: oneshot::Sender<Result<T, E>>,
-        read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
+        read: impl Read<T>,
         fail: Fail<E>,
     ) -> GiveUp {
         let progress = Arc::new(Mutex::new(Progress::Queued));
         let guard = GiveUp {
-            queue: Arc::clone(&self.0.provider_loop.queue),
+            queue: Arc::clone(&self.context.provider_loop.queue),
             progress: Arc::clone(&progress),
         };
-        let start = Arc::clone(&self.0.provider_loop.start);
-        self.0.provider_loop.queue.push(move |py| {
+        let start = Arc::clone(&self.context.provider_loop.start);
+        self.context.provider_loop.queue.push(move |py| {
             if matches!(*lock(&progress), Progress::GivenUp) {
                 return Ok(());
             }

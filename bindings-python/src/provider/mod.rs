@@ -52,7 +52,7 @@ impl PythonProvider {
     pub(crate) fn read(description: &Bound<'_, PyAny>, context: &HostContext) -> PyResult<Self> {
         let (methods, facts): (Bound<'_, PyAny>, Bound<'_, PyAny>) = description.extract()?;
         let mut provider = Self {
-            caller: Caller::new(context),
+            caller: Caller::new(&facts.get_item("class")?.extract::<String>()?, context),
             capabilities: Capabilities {
                 accept_secrets: facts.get_item("accept_secrets")?.extract()?,
                 supports_preview: facts.get_item("supports_preview")?.extract()?,

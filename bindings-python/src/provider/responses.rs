@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pyo3::{
+    exceptions::{PyAttributeError, PyTypeError},
     prelude::*,
     sync::PyOnceLock,
     types::{PyDict, PyMapping, PyModule, PyString, PyTuple, PyType},
@@ -47,6 +48,54 @@ impl Raised {
 pub(super) fn failure(py: Python<'_>, method: &'static str, raised: &PyErr) -> ProviderError {
     describe(py, method, raised)
         .unwrap_or_else(|second| ProviderError::new(ProviderStatus::Unknown, second.to_string()))
+}
+
+/// Names the class and the method that returned something that cannot be read.
+pub(super) fn unreadable(class: &str, method: &str, returned: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    let py = returned.py();
+    describe_unreadable(class, method, returned, &error).map_or_else(
+        |second| second,
+        |text| {
+            let Some(text) = text else { return error };
+            let raised = Raised::get(py).and_then(|classes| classes.provider_error.bind(py).call1((text,)));
+            raised.map_or_else(|second| second, PyErr::from_value)
+        },
+    )
+}
+
+fn describe_unreadable(
+    class: &str,
+    method: &str,
+    returned: &Bound<'_, PyAny>,
+    error: &PyErr,
+) -> PyResult<Option<String>> {
+    let py = returned.py();
+    let name = if returned.is_none() {
+        "None".to_owned()
+    } else {
+        returned.get_type().name()?.to_string()
+    };
+    if error.is_instance_of::<PyAttributeError>(py) {
+        let expected = match method {
+            "check" | "check_config" => "CheckResult or a mapping",
+            "diff" | "diff_config" => "DiffResult, bool or None",
+            "create" => "CreateResult",
+            "read" => "ReadResult or None",
+            "update" => "UpdateResult or a mapping",
+            "invoke" => "InvokeResult or a mapping",
+            _ => "None",
+        };
+        return Ok(Some(format!(
+            "{class}.{method} returned {name}, expected {expected}"
+        )));
+    }
+    if error.is_instance_of::<PyTypeError>(py) {
+        let reason = error.value(py);
+        return Ok(Some(format!(
+            "{class}.{method} returned a {name} that cannot be read: {reason}"
+        )));
+    }
+    Ok(None)
 }
 
 fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<ProviderError> {

@@ -1,0 +1,153 @@
+"""One run of a story's program: what the director asks of it, by the names of this face."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import stackwright as sw
+
+from scenario_wire import Message, parsed
+
+_SIGNATURE = "4dabf18193072939515e22adb298388d"
+_SECRET = "1b47061264138c4ac30d75fd1eb44270"
+
+
+class Play:
+    """One run of the program: what the director has said so far, by its handles."""
+
+    def __init__(self, ctx: sw.Context) -> None:
+        self.ctx = ctx
+        self.handles: dict[str, sw.Resource | sw.Invocation] = {}
+        self.finished: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+
+    def refer(self, value: Any) -> Any:
+        """Puts the face's own outputs and values in the place of what a message has for them."""
+        if isinstance(value, list):
+            return [self.refer(item) for item in value]
+        if not isinstance(value, dict):
+            return parsed(value)
+        if "$output" in value:
+            return self.output(*value["$output"])
+        if "$resource" in value:
+            return self.handles[value["$resource"]]
+        if _SIGNATURE in value:
+            inner = value.get("value")
+            if value[_SIGNATURE] == _SECRET and _refers(inner):
+                return sw.secret(self.refer(inner))
+            return parsed(value)
+        return {key: self.refer(item) for key, item in value.items()}
+
+    def output(self, handle: str, *path: str) -> sw.Output[Any]:
+        source = self.handles[handle]
+        if isinstance(source, sw.Resource) and path == ("id",):
+            return source.id
+        if isinstance(source, sw.Resource) and path == ("urn",):
+            return source.urn
+        output = source[path[0]]
+        for step in path[1:]:
+            output = output.apply(_stepper(step))
+        return output
+
+    def options(self, goal: Message) -> Message:
+        """Returns the options of a goal by the face's names."""
+        options: Message = {}
+        for name, value in goal.items():
+            if name in ("type", "name", "custom", "inputs", "id", "propertyDependencies"):
+                continue
+            if name == "dependencies":
+                options["depends_on"] = self.refer(value)
+            elif name == "aliases":
+                options["aliases"] = [
+                    alias["urn"] if "urn" in alias else {snake(key): self.refer(part) for key, part in alias.items()}
+                    for alias in value
+                ]
+            else:
+                options[snake(name)] = self.refer(value)
+        return options
+
+    def perform(self, message: Message) -> Awaitable[Any]:
+        """Begins what the director asks of the program, and returns the wait for its answer."""
+        ctx = self.ctx
+        goal: Message = message.get("goal") or {}
+        match message["do"]:
+            case "register":
+                inputs = self.refer(goal.get("inputs") or {})
+                register = ctx.resource if goal["custom"] else ctx.component
+                resource = register(goal["type"], goal["name"], inputs, **self.options(goal))
+                self.handles[message["as"]] = resource
+                return _registered(resource)
+            case "read":
+                inputs = self.refer(goal.get("inputs") or {})
+                resource = ctx.read(goal["type"], goal["name"], self.refer(goal["id"]), inputs, **self.options(goal))
+                self.handles[message["as"]] = resource
+                return _registered(resource)
+            case "registerOutputs":
+                component = self.refer(message["of"])
+                return _answered(component.register_outputs(self.refer(message.get("outputs") or {})))
+            case "invoke":
+                options: Message = {name: self.refer(message[name]) for name in ("provider", "parent", "version") if name in message}
+                options["depends_on"] = self.refer(message.get("dependsOn") or [])
+                invocation = ctx.invoke(message["token"], self.refer(message.get("arguments") or {}), **options)
+                if "as" in message:
+                    self.handles[message["as"]] = invocation
+                return _invoked(invocation)
+            case "export":
+                ctx.export(message["name"], self.refer(message["value"]))
+                return now({})
+            case "log":
+                ctx.log(message["message"], severity=message["severity"])
+                return now({})
+            case "finish":
+                if not self.finished.done():
+                    self.finished.set_result(message.get("error"))
+                return now({})
+            case other:
+                raise ValueError(f"unknown request {other!r}")
+
+
+def _refers(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "$output" in value or any(_refers(item) for item in value.values())
+    return isinstance(value, list) and any(_refers(item) for item in value)
+
+
+def _stepper(step: str) -> Callable[[Any], Any]:
+    def take(value: Any) -> Any:
+        try:
+            return value[int(step)] if isinstance(value, list) else value.get(step)
+        except (ValueError, IndexError, AttributeError):
+            return None
+
+    return take
+
+
+def snake(name: str) -> str:
+    return re.sub("([A-Z])", lambda match: "_" + match[1].lower(), name)
+
+
+async def now(answer: Message) -> Message:
+    return answer
+
+
+async def _registered(resource: sw.Resource) -> Message:
+    registered = (await resource).registered
+    return {
+        "urn": registered.urn,
+        "id": registered.id,
+        "outputs": json.loads(sw.to_json(registered.outputs)),
+        "unknown": registered.unknown,
+        "failed": registered.failed,
+    }
+
+
+async def _answered(work: Awaitable[object]) -> Message:
+    await work
+    return {}
+
+
+async def _invoked(invocation: sw.Invocation) -> Message:
+    return {"result": json.loads(sw.to_json(await invocation))}

@@ -1,0 +1,174 @@
+"""A provider of this face whose every method is answered by the director of stories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stackwright as sw
+
+from scenario_wire import Message, Questions, parsed, plain
+
+
+class Forwarding:
+    """A provider whose every method is answered by the director."""
+
+    accept_secrets = True
+    supports_preview = True
+
+    def __init__(self, questions: Questions, package: str) -> None:
+        self._questions = questions
+        self._package = package
+
+    async def _ask(self, method: str, request: Message) -> Any:
+        message = await self._questions.ask(self._package, method, request)
+        error = message.get("error")
+        if error is None:
+            return message.get("ok") or {}
+        failed = error.get("initFailure")
+        if failed is not None:
+            raise sw.InitFailure(
+                failed.get("id", ""),
+                parsed(failed.get("outputs") or {}),
+                failed.get("reasons") or [],
+                inputs=None if failed.get("inputs") is None else parsed(failed["inputs"]),
+            )
+        raise sw.ProviderError(error["message"], status=sw.Status(error["status"]))
+
+    async def _check(self, method: str, request: sw.CheckRequest) -> sw.CheckResult:
+        answer = await self._ask(
+            method,
+            {
+                "urn": request.urn,
+                "type": request.type,
+                "name": request.name,
+                "olds": None if request.old_inputs is None else plain(request.old_inputs),
+                "news": plain(request.inputs),
+                "preview": request.preview,
+            },
+        )
+        failures = [sw.CheckFailure(item["reason"], item.get("property", "")) for item in answer.get("failures") or []]
+        return sw.CheckResult(parsed(answer.get("inputs") or {}), failures)
+
+    async def check_config(self, request: sw.CheckRequest) -> sw.CheckResult:
+        return await self._check("checkConfig", request)
+
+    async def check(self, request: sw.CheckRequest) -> sw.CheckResult:
+        return await self._check("check", request)
+
+    async def _diff(self, method: str, request: sw.DiffRequest) -> sw.DiffResult:
+        answer = await self._ask(
+            method,
+            {
+                "urn": request.urn,
+                "type": request.type,
+                "name": request.name,
+                "id": request.id,
+                "oldInputs": plain(request.old_inputs),
+                "oldOutputs": plain(request.old_outputs),
+                "news": plain(request.inputs),
+                "ignoreChanges": request.ignore_changes,
+                "preview": request.preview,
+            },
+        )
+        detailed = answer.get("detailedDiff")
+        return sw.DiffResult(
+            {"none": False, "some": True}.get(answer.get("changes", "unknown")),
+            replaces=answer.get("replaces") or [],
+            diffs=answer.get("diffs") or [],
+            stables=answer.get("stables") or [],
+            detailed=None
+            if detailed is None
+            else {path: sw.PropertyDiff(item["kind"], item.get("inputDiff", False)) for path, item in detailed.items()},
+            delete_before_replace=answer.get("deleteBeforeReplace", False),
+        )
+
+    async def diff_config(self, request: sw.DiffRequest) -> sw.DiffResult:
+        return await self._diff("diffConfig", request)
+
+    async def diff(self, request: sw.DiffRequest) -> sw.DiffResult:
+        return await self._diff("diff", request)
+
+    async def configure(self, request: sw.ConfigureRequest) -> None:
+        facts = {"urn": request.urn, "name": request.name, "id": request.id}
+        await self._ask("configure", {**facts, "inputs": plain(request.inputs)})
+
+    async def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        answer = await self._ask(
+            "create",
+            {
+                "urn": request.urn,
+                "type": request.type,
+                "name": request.name,
+                "inputs": plain(request.inputs),
+                "timeout": request.timeout,
+                "preview": request.preview,
+            },
+        )
+        return sw.CreateResult(answer.get("id", ""), parsed(answer.get("outputs") or {}))
+
+    async def read(self, request: sw.ReadRequest) -> sw.ReadResult | None:
+        answer = await self._ask(
+            "read",
+            {
+                "urn": request.urn,
+                "type": request.type,
+                "name": request.name,
+                "id": request.id,
+                "inputs": plain(request.inputs),
+                "outputs": plain(request.outputs),
+                "timeout": request.timeout,
+                "preview": request.preview,
+            },
+        )
+        if not answer.get("id"):
+            return None
+        inputs, outputs = answer.get("inputs"), answer.get("outputs")
+        return sw.ReadResult(
+            answer["id"],
+            None if outputs is None else parsed(outputs),
+            None if inputs is None else parsed(inputs),
+        )
+
+    async def update(self, request: sw.UpdateRequest) -> sw.UpdateResult:
+        answer = await self._ask(
+            "update",
+            {
+                "urn": request.urn,
+                "type": request.type,
+                "name": request.name,
+                "id": request.id,
+                "oldInputs": plain(request.old_inputs),
+                "oldOutputs": plain(request.old_outputs),
+                "news": plain(request.inputs),
+                "ignoreChanges": request.ignore_changes,
+                "timeout": request.timeout,
+                "preview": request.preview,
+            },
+        )
+        return sw.UpdateResult(parsed(answer.get("outputs") or {}))
+
+    async def delete(self, request: sw.DeleteRequest) -> None:
+        await self._ask(
+            "delete",
+            {
+                "urn": request.urn,
+                "type": request.type,
+                "name": request.name,
+                "id": request.id,
+                "inputs": plain(request.inputs),
+                "outputs": plain(request.outputs),
+                "timeout": request.timeout,
+            },
+        )
+
+    async def invoke(self, request: sw.InvokeRequest) -> sw.InvokeResult:
+        arguments = plain(request.arguments)
+        answer = await self._ask("invoke", {"token": request.token, "arguments": arguments, "preview": request.preview})
+        failures = [sw.CheckFailure(item["reason"], item.get("property", "")) for item in answer.get("failures") or []]
+        return sw.InvokeResult(parsed(answer.get("result") or {}), failures)
+
+    async def cancel(self) -> None:
+        await self._ask("cancel", {})
+
+    async def close(self) -> None:
+        await self._ask("close", {})

@@ -1,0 +1,73 @@
+"""What is said between the director and this face's actor: lines, values, failures, and questions of providers."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import itertools
+import json
+import sys
+import threading
+from typing import Any
+
+import stackwright as sw
+
+Message = dict[str, Any]
+
+
+class Wire:
+    """Standard output: whole lines, from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def send(self, message: Message) -> None:
+        line = json.dumps(message) + "\n"
+        with self._lock:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+
+
+class Questions:
+    """What providers have asked the director, and it has not answered yet."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+        self._numbers = itertools.count(1)
+        self._open: dict[int, concurrent.futures.Future[Message]] = {}
+
+    async def ask(self, package: str, method: str, request: Message) -> Message:
+        number = next(self._numbers)
+        answer: concurrent.futures.Future[Message] = concurrent.futures.Future()
+        self._open[number] = answer
+        self._wire.send({"call": number, "package": package, "method": method, "request": request})
+        try:
+            return await asyncio.wrap_future(answer)
+        except asyncio.CancelledError:
+            self._wire.send({"abandoned": number})
+            raise
+        finally:
+            self._open.pop(number, None)
+
+    def answer(self, message: Message) -> None:
+        answer = self._open.get(message["call"])
+        if answer is not None and not answer.done():
+            answer.set_result(message)
+
+
+def plain(value: Any) -> Any:
+    """Returns a value in the engine's plain JSON form."""
+    return json.loads(sw.to_json({"value": value}))["value"]
+
+
+def parsed(value: Any) -> Any:
+    """Returns what a value in plain JSON form stands for."""
+    return sw.from_json(json.dumps({"value": value}))["value"]
+
+
+def failure(error: BaseException) -> Message:
+    if isinstance(error, sw.Error):
+        facts = {"urn": error.urn, "provider": error.provider, "phase": error.phase}
+        given = {name: value for name, value in facts.items() if value is not None}
+        return {"kind": error.kind, "message": error.message, **given}
+    return {"kind": "actor", "message": f"{type(error).__name__}: {error}"}

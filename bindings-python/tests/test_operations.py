@@ -1,0 +1,161 @@
+"""Operations: how they fail, what they tell, and how many of them go on at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import stackwright as sw
+
+from conftest import MakeEngine, Memory, Vault
+
+THING = "mem:index:Thing"
+
+
+def test_an_error_of_the_program_is_told_with_its_traceback(make_engine: MakeEngine, memory: Memory) -> None:
+    async def program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "a", {})
+        raise ValueError("no such luck")
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.ProgramError, match="ValueError: no such luck") as caught:
+                await stack.up()
+            result = caught.value.result
+            assert result is not None and result.outcome == "failed"
+            errors = [diagnostic.message for diagnostic in result.diagnostics if diagnostic.severity == "error"]
+            told = next(message for message in errors if message.startswith("Program failed with an unhandled exception:"))
+            assert "in program" in told and "_runner.py" not in told
+
+    asyncio.run(run())
+
+
+def test_a_failed_resource_fails_what_needs_it_and_the_operation(make_engine: MakeEngine, memory: Memory) -> None:
+    class Picky(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            if request.name == "bad":
+                raise sw.ProviderError("the quota is used up", status=sw.Status.RESOURCE_EXHAUSTED)
+            return super().create(request)
+
+    picky = Picky()
+
+    async def program(ctx: sw.Context) -> None:
+        bad = ctx.resource(THING, "bad", {})
+        ctx.resource(THING, "needs-bad", {"x": bad["made"]})
+
+    async def run() -> None:
+        async with make_engine(mem=picky) as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.Error) as caught:
+                await stack.up()
+            result = caught.value.result
+            assert result is not None
+            assert any("the quota is used up" in diagnostic.message for diagnostic in result.diagnostics)
+            assert picky.count("create") == 0
+
+    asyncio.run(run())
+
+
+def test_a_second_operation_on_the_same_stack_is_a_conflict(make_engine: MakeEngine) -> None:
+    release = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def program(ctx: sw.Context) -> None:
+        begun.set()
+        await release.wait()
+
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", program)
+            first = stack.up()
+            await begun.wait()
+            with pytest.raises(sw.ConflictError):
+                await stack.up()
+            release.set()
+            await first
+
+    asyncio.run(run())
+
+
+def test_events_are_typed_and_end_with_cancel(make_engine: MakeEngine, memory: Memory) -> None:
+    heard: list[sw.Event] = []
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "a", {"x": 1})
+        ctx.log("hello", severity="warning")
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program, config={"k": "v"})
+            operation = stack.up(on_event=heard.append)
+            result = await operation
+            assert [event.sequence for event in heard] == sorted(event.sequence for event in heard)
+            assert isinstance(heard[0], sw.PreludeEvent) and heard[0].config == {"shop:k": "v"}
+            assert isinstance(heard[-1], sw.CancelEvent)
+            outputs = [event for event in heard if isinstance(event, sw.ResourceOutputsEvent)]
+            assert any(event.metadata.urn.endswith("::a") and event.metadata.op == "create" for event in outputs)
+            [summary] = [event for event in heard if isinstance(event, sw.SummaryEvent)]
+            assert summary.resource_changes == result.changes and summary.result == "succeeded"
+            assert any(isinstance(event, sw.DiagnosticEvent) and event.message == "hello\n" for event in heard)
+            assert heard[0].json["preludeEvent"]["config"] == {"shop:k": "v"}
+
+    asyncio.run(run())
+
+
+def test_a_program_per_call_takes_the_place_of_the_stacks_own(make_engine: MakeEngine, memory: Memory) -> None:
+    async def one(ctx: sw.Context) -> None:
+        ctx.resource(THING, "one", {})
+
+    async def two(ctx: sw.Context) -> None:
+        ctx.resource(THING, "two", {})
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", one)
+            assert [step.name for step in (await stack.preview(program=two)).steps if step.type == THING] == ["two"]
+
+    asyncio.run(run())
+
+
+def test_an_exported_deployment_can_be_imported(make_engine: MakeEngine, memory: Memory) -> None:
+    async def program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "a", {"x": sw.secret(1)})
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            await stack.up()
+            deployment = await stack.export_deployment()
+            await stack.destroy()
+            await stack.import_deployment(deployment)
+            assert not (await stack.up()).has_changes
+            with pytest.raises(sw.StateError):
+                await stack.import_deployment("no JSON")
+
+    asyncio.run(run())
+
+
+def test_a_hundred_stacks_at_once_keep_to_themselves(tmp_path: Path, memory: Memory) -> None:
+    together = asyncio.Event()
+    begun = 0
+
+    async def program(ctx: sw.Context) -> None:
+        nonlocal begun
+        begun += 1
+        if begun == 100:
+            together.set()
+        await together.wait()
+        things = [ctx.resource(THING, f"{ctx.stack}-{number}", {"of": ctx.stack}) for number in range(10)]
+        ctx.export("of", [thing["of"] for thing in things])
+
+    async def run() -> None:
+        async with sw.Engine(store=f"file://{tmp_path}", secrets=Vault(), providers={"mem": memory}) as engine:
+            stacks = [await engine.stack(f"shop/s{number}", program) for number in range(100)]
+            results = await asyncio.gather(*(stack.up() for stack in stacks))
+            assert [result.outputs["of"] for result in results] == [[f"s{number}"] * 10 for number in range(100)]
+            assert len(memory.things) == 1000
+            assert all(id.startswith(f"{thing['of']}-") for id, thing in memory.things.items())
+
+    asyncio.run(run())

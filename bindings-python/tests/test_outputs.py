@@ -1,0 +1,222 @@
+"""Outputs: the dependencies that they carry, what is not known yet, secrets, and what follows from them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import stackwright as sw
+
+from conftest import MakeEngine, Memory, states
+
+THING = "mem:index:Thing"
+
+
+def test_outputs_among_inputs_become_dependencies(make_engine: MakeEngine, memory: Memory) -> None:
+    async def program(ctx: sw.Context) -> None:
+        a = ctx.resource(THING, "a", {"x": 1})
+        b = ctx.resource(THING, "b", {"x": 2})
+        ctx.resource(
+            THING,
+            "c",
+            {"plain": 0, "deep": [{"from": a["x"]}], "both": sw.Output.all(a["x"], b["x"]).apply(sum)},
+            depends_on=[b],
+        )
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            await stack.up()
+            recorded = states(await stack.export_deployment())
+            a, b, c = (recorded[name] for name in "abc")
+            assert set(c["dependencies"]) == {a["urn"], b["urn"]}
+            assert c["propertyDependencies"]["deep"] == [a["urn"]]
+            assert set(c["propertyDependencies"]["both"]) == {a["urn"], b["urn"]}
+            assert not c["propertyDependencies"].get("plain")
+            assert c["inputs"]["both"] == 3
+            assert a["parent"] == recorded["shop-dev"]["urn"]
+
+    asyncio.run(run())
+
+
+def test_what_a_preview_can_not_know_is_unknown(make_engine: MakeEngine, memory: Memory) -> None:
+    seen: list[object] = []
+
+    async def program(ctx: sw.Context) -> None:
+        a = await ctx.resource(THING, "a", {"x": 1})
+        seen.extend([await a.id, await a["made"], await a["made"].apply(lambda made: not made), await a["x"]])
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            await stack.preview()
+            assert seen[:3] == [sw.UNKNOWN, sw.UNKNOWN, sw.UNKNOWN]
+            seen.clear()
+            await stack.up()
+            assert seen == ["a-1", True, False, 1]
+
+    asyncio.run(run())
+
+
+def test_secrets_stay_secret_on_their_way(make_engine: MakeEngine, memory: Memory) -> None:
+    async def program(ctx: sw.Context) -> None:
+        a = ctx.resource(THING, "a", {"password": ctx.config.secret("password"), "user": "bob"})
+        ctx.export("upper", a["password"].apply(str.upper))
+        ctx.export("user", a["user"])
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program, config={"password": sw.secret("hunter2")})
+            operation = stack.up()
+            lines = [event.line async for event in operation]
+            result = await operation
+            assert memory.things["a-1"]["password"] == "hunter2", "a provider without accept_secrets gets it in the clear"
+            assert result.outputs["upper"] == sw.Secret("HUNTER2") and result.outputs["user"] == "bob"
+            assert await stack.outputs() == result.outputs
+            assert (await stack.outputs(show_secrets=True))["upper"] == "HUNTER2"
+            shown = "\n".join([*lines, str(result), repr(result), str(await stack.export_deployment())])
+            assert "hunter2" not in shown.lower()
+            assert "HUNTER2" in str(await stack.export_deployment(show_secrets=True))
+
+    asyncio.run(run())
+
+
+def test_an_output_can_not_be_mistaken_for_its_value(make_engine: MakeEngine, memory: Memory) -> None:
+    async def program(ctx: sw.Context) -> None:
+        a = ctx.resource(THING, "a", {"x": 1})
+        with pytest.raises(TypeError):
+            f"{a['x']}"
+        with pytest.raises(TypeError):
+            bool(a["x"])
+        with pytest.raises(sw.InvalidInputError, match="await"):
+            a.outputs
+        with pytest.raises(sw.InvalidInputError, match="await"):
+            a.wait()
+        ctx.export("text", sw.Output.format("{}!", a["x"]))
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            assert (await stack.up()).outputs == {"text": "1!"}
+
+    asyncio.run(run())
+
+
+def test_a_dependency_is_one_resource_or_several_or_urns(make_engine: MakeEngine, memory: Memory) -> None:
+    async def program(ctx: sw.Context) -> None:
+        a = ctx.resource(THING, "a")
+        ctx.resource(THING, "b", depends_on=a, replace_with=a)
+        ctx.resource(THING, "c", depends_on=a["made"])
+        urn = (await a).registered.urn
+        ctx.resource(THING, "d", depends_on=urn)
+        ctx.resource(THING, "e", depends_on=(urn,), replace_with=[a])
+        for wrong in ("a", ["a"], [1]):
+            with pytest.raises(TypeError, match="depends_on takes resources or their URNs, not "):
+                ctx.resource(THING, "f", depends_on=wrong)
+        with pytest.raises(TypeError, match="replace_with takes resources"):
+            ctx.resource(THING, "f", replace_with="a")
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            await stack.up()
+            recorded = states(await stack.export_deployment())
+            assert "f" not in recorded
+            for name in "bcde":
+                assert recorded[name]["dependencies"] == [recorded["a"]["urn"]], name
+            assert recorded["b"]["replaceWith"] == recorded["e"]["replaceWith"] == [recorded["a"]["urn"]]
+
+    asyncio.run(run())
+
+
+def test_what_is_not_known_yet_can_not_be_searched(make_engine: MakeEngine, memory: Memory) -> None:
+    async def program(ctx: sw.Context) -> None:
+        a = ctx.resource(THING, "a")
+        call = ctx.invoke("mem:index:echo", {})
+        for value in (a, a["x"], call, call["echo"]):
+            with pytest.raises(TypeError, match=r"use apply\(\)"):
+                list(value)
+            with pytest.raises(TypeError, match=r"use apply\(\)"):
+                assert "x" in value
+        with pytest.raises(TypeError):
+            sw.Output.format("{}", *a["x"])
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            await (await engine.stack("shop/dev", program)).up()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_outputs_that_apply_returns_are_waited_for_and_depended_on(
+    make_engine: MakeEngine, memory: Memory, is_async: bool
+) -> None:
+    calls = 0
+
+    def register(ctx: sw.Context) -> None:
+        nonlocal calls
+        a = ctx.resource(THING, "a", {"x": 1})
+        b = ctx.resource(THING, "b", {"x": 2, "of": a["x"]})
+
+        def twice(_x: object) -> sw.Output[Any]:
+            nonlocal calls
+            calls += 1
+            return b["x"].apply(lambda x: {"inner": c["x"], "x": x})
+
+        c = ctx.resource(THING, "c", {"x": 3, "of": b["x"]})
+        nested = a["x"].apply(twice)
+        ctx.resource(THING, "one", {"in": nested})
+        ctx.resource(THING, "all", {"in": sw.Output.all(nested["x"], a["x"]).apply(lambda both: [b, *both])})
+        ctx.resource(THING, "explicit", {}, depends_on=nested)
+        ctx.export("late", a["x"].apply(lambda _: ctx.resource(THING, "late", {"of": c["x"]})["made"]))
+
+    async def program(ctx: sw.Context) -> None:
+        register(ctx)
+        nested = ctx.resource(THING, "p").id.apply(lambda _: ctx.resource(THING, "q", {"x": 4})["x"])
+        assert await nested in (4, sw.UNKNOWN)
+
+    def blocking_program(ctx: sw.Context) -> None:
+        register(ctx)
+        nested = ctx.resource(THING, "p").id.apply(lambda _: ctx.resource(THING, "q", {"x": 4})["x"])
+        assert nested.wait() in (4, sw.UNKNOWN)
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program if is_async else blocking_program)
+            await stack.preview()
+            assert calls == 1, "a preview shows inputs as outputs"
+            result = await stack.up()
+            assert result.outputs["late"] is True and calls == 2, "once in each run, however many use it"
+            recorded = states(await stack.export_deployment())
+            urns = {name: recorded[name]["urn"] for name in "abc"}
+            for name in ("one", "explicit"):
+                assert set(recorded[name]["dependencies"]) == set(urns.values()), name
+            assert set(recorded["one"]["propertyDependencies"]["in"]) == set(urns.values())
+            assert recorded["one"]["inputs"]["in"] == {"inner": 3, "x": 2}
+            assert set(recorded["all"]["dependencies"]) >= {urns["a"], urns["b"]}
+            assert recorded["all"]["inputs"]["in"][1:] == [2, 1]
+
+    asyncio.run(run())
+
+
+def test_what_the_function_of_apply_raises_fails_who_uses_it(make_engine: MakeEngine, memory: Memory) -> None:
+    calls = 0
+
+    def broken(_x: object) -> None:
+        nonlocal calls
+        calls += 1
+        raise LookupError("no such size")
+
+    async def program(ctx: sw.Context) -> None:
+        a = ctx.resource(THING, "a", {"x": 1})
+        ctx.resource(THING, "b", {"x": a["x"].apply(broken)})
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            with pytest.raises(sw.ProgramError, match="no such size") as caught:
+                await (await engine.stack("shop/dev", program)).up()
+            assert isinstance(caught.value.__cause__, LookupError) and calls == 1
+
+    asyncio.run(run())

@@ -1,0 +1,184 @@
+"""What a host says about a stack and gets of it: organization, tags, locks, remote assets, and its state after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stackwright as sw
+from stackwright import sync
+
+from conftest import MakeEngine, Memory, Vault
+
+THING = "mem:index:Thing"
+
+
+class Picky(Memory):
+    """Refuses whatever is called `refused`."""
+
+    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        if request.name == "refused":
+            raise sw.ProviderError("no such thing")
+        return super().create(request)
+
+
+def test_programs_are_told_the_organization_that_the_host_says(tmp_path: Path) -> None:
+    pulumi = pytest.importorskip("pulumi")
+
+    def of_the_sdk() -> None:
+        pulumi.export("organization", pulumi.get_organization())
+
+    def own(ctx: sw.Context) -> None:
+        ctx.export("organization", ctx.organization)
+
+    with sync.Engine(store=f"file://{tmp_path}", secrets=Vault()) as engine:
+        for program in (of_the_sdk, own):
+            stack = engine.stack("shop/dev", program, organization="acme", tags={"team:owner": "net"})
+            assert stack.up().outputs == {"organization": "acme"}
+            assert (stack.organization, stack.tags) == ("acme", {"team:owner": "net"})
+        assert engine.stack("shop/dev").organization == "organization"
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"organization": "a/b"}, 'organization "a/b"'),
+        ({"organization": ""}, 'organization ""'),
+        ({"tags": {"no name": "x"}}, 'tag "no name"'),
+        ({"tags": {"owner": "x" * 257}}, "longer than 256"),
+        ({"tags": {"owner": 1}}, "'owner' and its value must be texts"),
+    ],
+)
+def test_bad_organizations_and_tags_are_refused(
+    make_engine: MakeEngine, settings: dict[str, Any], told: str
+) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            with pytest.raises(sw.InvalidInputError, match=told):
+                await engine.stack("shop/dev", **settings)
+
+    asyncio.run(run())
+
+
+def leave_a_lock(tmp_path: Path) -> None:
+    locks = tmp_path / ".pulumi/locks/organization/shop/dev"
+    locks.mkdir(parents=True)
+    owner = {"pid": 1, "username": "me", "hostname": "elsewhere", "timestamp": "2026-01-01T00:00:00Z"}
+    (locks / "1.json").write_text(json.dumps(owner))
+
+
+def test_a_host_unlocks_a_stack_that_a_dead_machine_holds(tmp_path: Path) -> None:
+    def program(ctx: sw.Context) -> None:
+        pass
+
+    with sync.Engine(store=f"file://{tmp_path}", secrets=Vault()) as engine:
+        stack = engine.stack("shop/dev", program)
+        leave_a_lock(tmp_path)
+        with pytest.raises(sw.ConflictError, match="me@elsewhere") as caught:
+            stack.up()
+        assert "`unlock`" in caught.value.message
+        assert stack.unlock() == 1
+        assert stack.unlock() == 0
+        stack.up()
+
+
+def test_what_depends_on_a_failure_is_skipped_and_the_state_after_it_can_be_had(make_engine: MakeEngine) -> None:
+    seen: dict[str, tuple[bool, bool]] = {}
+
+    async def program(ctx: sw.Context) -> None:
+        refused = ctx.resource(THING, "refused")
+        after = ctx.resource(THING, "after", depends_on=refused)
+        made = ctx.resource(THING, "made", {"password": sw.secret("hunter2")})
+        for resource in (refused, after, made):
+            registered = (await resource).registered
+            seen[resource.name] = (registered.failed, registered.skipped)
+
+    async def run() -> None:
+        async with make_engine(mem=Picky()) as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.FailedError) as caught:
+                await stack.up(continue_on_error=True)
+            assert caught.value.error_class == "bail"
+            assert seen == {"refused": (True, False), "after": (True, True), "made": (False, False)}
+            document = await stack.export_deployment()
+            assert document["version"] == 3
+            names = [record["urn"].split("::")[-1] for record in document["deployment"]["resources"]]
+            assert "made" in names and "refused" not in names and "hunter2" not in json.dumps(document)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_the_host_fetches_remote_assets(tmp_path: Path, is_async: bool) -> None:
+    def fetch(uri: str) -> bytes:
+        if uri != "vault://hello":
+            raise LookupError(f"nobody has {uri}")
+        return b"hello"
+
+    async def fetch_async(uri: str) -> bytes:
+        await asyncio.sleep(0)
+        return fetch(uri)
+
+    def program(uri: str) -> sw.Program:
+        def of_one(ctx: sw.Context) -> None:
+            ctx.resource(THING, "a", {"file": sw.Asset(uri=uri)})
+
+        return of_one
+
+    settings: dict[str, Any] = {"fetch": fetch_async if is_async else fetch, "secrets": Vault()}
+    with sync.Engine(store=f"file://{tmp_path}", providers={"mem": Memory()}, **settings) as engine:
+        stack = engine.stack("shop/dev", program("vault://hello"))
+        stack.up()
+        [record] = [found for found in stack.export_deployment()["deployment"]["resources"] if found["type"] == THING]
+        assert record["inputs"]["file"]["hash"].startswith("2cf24dba5fb0a30e")
+        with pytest.raises(sw.Error, match="nobody has vault://bye"):
+            stack.up(program=program("vault://bye"))
+
+
+def test_a_closed_engine_takes_no_work_and_says_so() -> None:
+    async def run() -> None:
+        engine = sw.Engine(store="memory://", passphrase="test")
+        stack = await engine.stack("shop/dev", lambda ctx: None)
+        await engine.close()
+        with pytest.raises(sw.InvalidInputError, match="the engine is closed"):
+            stack.up()
+        with pytest.raises(sw.InvalidInputError, match="the engine is closed"):
+            await engine.stack("shop/other")
+
+    asyncio.run(run())
+
+
+def test_the_plan_of_another_stack_is_refused() -> None:
+    async def run() -> None:
+        async with sw.Engine(store="memory://", passphrase="test") as engine:
+            one = await engine.stack("shop/one", lambda ctx: None)
+            other = await engine.stack("shop/other", lambda ctx: None)
+            plan = await one.preview()
+            with pytest.raises(sw.InvalidInputError, match="a preview of shop/one, not of shop/other"):
+                other.up(plan)
+            await one.up(plan)
+
+    asyncio.run(run())
+
+
+def test_the_state_of_another_stack_is_refused() -> None:
+    async def run() -> None:
+        async with sw.Engine(store="memory://", passphrase="test") as engine:
+            one = await engine.stack("shop/one", lambda ctx: ctx.export("x", 1))
+            other = await engine.stack("shop/other", lambda ctx: None)
+            await one.up()
+            with pytest.raises(sw.StateError, match="belongs to stack 'shop/one', not to 'shop/other'"):
+                await other.import_deployment(await one.export_deployment())
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("option", ["threads", "provider_threads"])
+@pytest.mark.parametrize("number", [0, -1, "two"])
+def test_a_number_of_threads_that_cannot_be_is_refused_by_name(option: str, number: object) -> None:
+    settings: dict[str, Any] = {option: number}
+    with pytest.raises(sw.InvalidInputError, match=f"{option} must be a number"):
+        sw.Engine(store="memory://", **settings)
