@@ -16,7 +16,7 @@ SHELL := /bin/bash
 
 # dev shares what cargo test builds; release is what is shipped and measured.
 PROFILE ?= dev
-BUILT := target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+BUILT = target/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 CARGO := cargo
 VENV := $(CURDIR)/.venv
 PYTHON ?= python3

@@ -19,8 +19,7 @@ const SIZES: [usize; 3] = [1000, 10_000, 100_000];
 const fn rounds(size: usize) -> usize {
     match size {
         0..=1000 => 9,
-        1001..=10_000 => 3,
-        _ => 1,
+        _ => 3,
     }
 }
 

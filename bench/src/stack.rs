@@ -151,7 +151,8 @@ async fn register_tree(context: ProgramContext, values: &[PropertyMap]) -> Resul
             &format!("thing-{number}"),
         )
     };
-    let mut running = tokio::task::JoinSet::new();
+    // Each registration is under way as soon as it is asked for; all that is left to do is to wait for the answers.
+    let mut answers = Vec::with_capacity(values.len());
     for (number, inputs) in values.iter().enumerate() {
         let dependencies = if number == 0 {
             Vec::new()
@@ -161,10 +162,10 @@ async fn register_tree(context: ProgramContext, values: &[PropertyMap]) -> Resul
         let registered = context
             .monitor
             .register(registration(number, inputs.clone(), dependencies));
-        running.spawn(registered);
+        answers.push(registered);
     }
-    while let Some(registered) = running.join_next().await {
-        settle(registered)?;
+    for answer in answers {
+        answer.await?;
     }
     Ok(())
 }
