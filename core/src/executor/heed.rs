@@ -3,7 +3,7 @@
 
 use crate::{
     executor::Executor,
-    property::{PropertyMap, PropertyValue},
+    property::{PropertyMap, PropertyValue, Survey},
     provider::{
         CheckResponse, CreateResponse, InitFailure, InvokeResponse, ProviderError, ProviderResult,
         ProviderStatus, ReadResponse, UpdateResponse,
@@ -11,18 +11,18 @@ use crate::{
 };
 
 impl Executor {
-    /// Looks at values; tells whether there are assets among them.
+    /// Looks at values; returns what is in them.
     ///
     /// # Errors
     /// A text that names the place of a plain object with the key of special values.
-    pub(crate) fn heed(&self, label: &str, values: &PropertyMap) -> Result<bool, String> {
+    pub(crate) fn heed(&self, label: &str, values: &PropertyMap) -> Result<Survey, String> {
         let survey = values.survey();
         if survey.secrets {
             values.values().for_each(|value| self.learn(value));
         }
         match survey.forged.then(|| values.forgery(label)).flatten() {
             Some(fault) => Err(fault),
-            None => Ok(survey.assets),
+            None => Ok(survey),
         }
     }
 
@@ -30,6 +30,14 @@ impl Executor {
     pub(crate) fn heed_value(&self, label: &str, value: &PropertyValue) -> Result<(), String> {
         let holder: PropertyMap = [("", value.clone())].into_iter().collect();
         self.heed(label, &holder).map(|_| ())
+    }
+
+    /// As [`Self::heed`], for what is to be recorded: in a preview something may be unknown, in a record nothing.
+    fn take_in(&self, label: &str, values: &mut PropertyMap) -> Result<(), String> {
+        if self.heed(label, values)?.unknowns && !self.is_preview() {
+            *values = std::mem::take(values).without_unknowns();
+        }
+        Ok(())
     }
 
     fn learn(&self, value: &PropertyValue) {
@@ -56,9 +64,9 @@ impl Executor {
 
     /// Looks at what was made: it keeps its id, whatever its outputs are.
     pub(super) fn created(&self, answer: ProviderResult<CreateResponse>) -> ProviderResult<CreateResponse> {
-        let response = answer.map_err(|error| self.half_done(error, &PropertyMap::new()))?;
-        match self.heed("outputs", &response.outputs) {
-            Ok(_) => Ok(response),
+        let mut response = answer.map_err(|error| self.half_done(error, &PropertyMap::new()))?;
+        match self.take_in("outputs", &mut response.outputs) {
+            Ok(()) => Ok(response),
             Err(fault) if self.is_preview() || response.id.is_empty() => Err(refused(fault)),
             Err(fault) => Err(ProviderError::init_failed(InitFailure {
                 id: response.id.as_str().to_owned(),
@@ -75,9 +83,9 @@ impl Executor {
         answer: ProviderResult<UpdateResponse>,
         old_outputs: &PropertyMap,
     ) -> ProviderResult<UpdateResponse> {
-        let response = answer.map_err(|error| self.half_done(error, old_outputs))?;
-        match self.heed("outputs", &response.outputs) {
-            Ok(_) => Ok(response),
+        let mut response = answer.map_err(|error| self.half_done(error, old_outputs))?;
+        match self.take_in("outputs", &mut response.outputs) {
+            Ok(()) => Ok(response),
             Err(fault) if self.is_preview() => Err(refused(fault)),
             Err(fault) => Err(ProviderError::init_failed(InitFailure {
                 outputs: old_outputs.clone(),
@@ -90,10 +98,13 @@ impl Executor {
 
     /// Looks at what was read.
     pub(super) fn was_read(&self, answer: ProviderResult<ReadResponse>) -> ProviderResult<ReadResponse> {
-        let response = answer.map_err(|error| self.half_done(error, &PropertyMap::new()))?;
-        for (label, values) in [("inputs", &response.inputs), ("outputs", &response.outputs)] {
+        let mut response = answer.map_err(|error| self.half_done(error, &PropertyMap::new()))?;
+        for (label, values) in [
+            ("inputs", &mut response.inputs),
+            ("outputs", &mut response.outputs),
+        ] {
             if let Some(values) = values {
-                self.heed(label, values).map_err(refused)?;
+                self.take_in(label, values).map_err(refused)?;
             }
         }
         Ok(response)
@@ -102,8 +113,11 @@ impl Executor {
     /// Looks at what exists although the call failed; the reasons are recorded, so that they may hold no secret.
     fn half_done(&self, mut error: ProviderError, old_outputs: &PropertyMap) -> ProviderError {
         if let Some(failure) = &mut error.init_failure {
-            let inputs = failure.inputs.as_ref().map(|inputs| self.heed("inputs", inputs));
-            let outputs = self.heed("outputs", &failure.outputs);
+            let inputs = failure
+                .inputs
+                .as_mut()
+                .map(|inputs| self.take_in("inputs", inputs));
+            let outputs = self.take_in("outputs", &mut failure.outputs);
             if let Some(fault) = inputs.and_then(Result::err).or(outputs.err()) {
                 failure.inputs = None;
                 failure.outputs = old_outputs.clone();

@@ -96,14 +96,6 @@ impl Executor {
     /// Does the step's work, and finds out what a refresh came to.
     async fn applied(&self, step: &mut Step) -> Result<Applied, StepFailure> {
         let mut applied = self.apply(step).await?;
-        if let Some(new) = applied
-            .new
-            .as_mut()
-            .filter(|new| !self.is_preview() && new.outputs.contains_unknowns())
-        {
-            let state = Arc::make_mut(new);
-            state.outputs = std::mem::take(&mut state.outputs).without_unknowns();
-        }
         // The refresh before an update is not reported, so nobody asks what it came to.
         let reported = self.options.reports_refresh || step.op != StepOp::Refresh;
         if reported && let Some((diffs, detailed)) = self.refresh_result(step, &mut applied).await? {

@@ -10,7 +10,7 @@ use crate::{
         Monitor, Registered, Registration, WireStatus, defaults::Wanted, in_flight::Flight,
         open_claim::OpenClaim,
     },
-    property::{PropertyMap, hash::fill_hashes},
+    property::{PropertyMap, Survey, hash::fill_hashes},
     resource::{Goal, PropertyDependencies},
     token::TypeToken,
     urn::{ROOT_STACK_TYPE, Urn},
@@ -168,15 +168,15 @@ impl Monitor {
         Ok(Completed::Ready(claim, goal))
     }
 
-    /// Looks at values of the program; tells whether there are assets among them.
-    pub(super) fn heed(&self, label: &str, values: &PropertyMap) -> Result<bool, Refused> {
+    /// Looks at values of the program; returns what is in them.
+    pub(super) fn heed(&self, label: &str, values: &PropertyMap) -> Result<Survey, Refused> {
         let heeded = self.0.generator.executor().heed(label, values);
         heeded.map_err(|fault| Refused::Invalid(WireStatus::invalid(fault)))
     }
 
     /// Looks at values of the program, and fills in the hashes of assets and archives, which programs leave out.
     pub(super) async fn hashed(&self, label: &str, values: PropertyMap) -> Result<PropertyMap, Refused> {
-        if !self.heed(label, &values)? {
+        if !self.heed(label, &values)?.assets {
             return Ok(values);
         }
         let directory = self.0.run.root_directory.clone().unwrap_or_default();

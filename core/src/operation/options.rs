@@ -92,7 +92,25 @@ impl OperationOptions {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        serde_json::from_slice(text).map_err(|error| Error::invalid(format!("invalid options: {error}")))
+        serde_json::from_slice(text).map_err(|error| Self::fault(text, &error))
+    }
+
+    /// Says what is wrong with options that cannot be read: with which of them, if it is one of them.
+    fn fault(text: &[u8], error: &serde_json::Error) -> Error {
+        let options: serde_json::Map<String, Value> = serde_json::from_slice(text).unwrap_or_default();
+        let alone = |(name, value): (String, Value)| {
+            let option = serde_json::Map::from_iter([(name.clone(), value)]);
+            let fault = serde_json::from_value::<Self>(Value::Object(option)).err()?;
+            // An option that is not known is named by its error, with those that are.
+            let message = fault.to_string();
+            Some(if message.starts_with("unknown field") {
+                format!("invalid options: {message}")
+            } else {
+                format!("invalid option {name}: {message}")
+            })
+        };
+        let text = options.into_iter().find_map(alone);
+        Error::invalid(text.unwrap_or_else(|| format!("invalid options: {error}")))
     }
 
     /// Returns the same options for a preview.
@@ -156,6 +174,29 @@ mod tests {
     fn an_unknown_option_is_named() {
         let error = OperationOptions::from_json(br#"{"paralel": 3}"#).unwrap_err();
         assert!(error.message().contains("paralel"), "{error}");
+    }
+
+    #[test]
+    fn an_option_of_a_wrong_type_is_named() {
+        let fault = |text: &[u8]| {
+            OperationOptions::from_json(text)
+                .unwrap_err()
+                .message()
+                .to_owned()
+        };
+        assert_eq!(
+            fault(br#"{"refresh": true, "replaceTargets": "urn"}"#),
+            "invalid option replaceTargets: invalid type: string \"urn\", expected a sequence"
+        );
+        let large = fault(br#"{"parallel": 5000000000}"#);
+        assert!(
+            large.starts_with("invalid option parallel: invalid value"),
+            "{large}"
+        );
+        assert!(
+            fault(b"[").starts_with("invalid options: EOF"),
+            "no option is to blame"
+        );
     }
 
     #[test]

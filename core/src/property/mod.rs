@@ -19,6 +19,7 @@ pub mod wire;
 pub use contents::ElidedContents;
 pub use map::{Key, PropertyMap};
 pub use path::{PathElement, PropertyPath};
+pub(crate) use survey::Survey;
 pub use value::{
     Archive, ArchiveSource, Asset, AssetSource, CachedCiphertext, Output, PropertyValue, ResourceReference,
     Secret, Unknown,

@@ -12,6 +12,8 @@ pub(crate) struct Survey {
     pub(crate) assets: bool,
     /// A secret.
     pub(crate) secrets: bool,
+    /// Something that is not known.
+    pub(crate) unknowns: bool,
     /// A plain object with the key by which state and messages tell special values from objects: it could be written,
     /// but not read again.
     pub(crate) forged: bool,
@@ -67,6 +69,7 @@ impl PropertyValue {
                     survey.forged |=
                         matches!(&archive.source, ArchiveSource::Assets(assets) if assets.contains_key(SIGNATURE));
                 }
+                Self::Unknown(_) => survey.unknowns = true,
                 value => survey.secrets |= value.is_secret(),
             }
             false

@@ -120,6 +120,13 @@ impl Provider for Scripted {
                 refresh_before_update: false,
             });
         }
+        if request.name == "knows little" {
+            return Ok(CreateResponse {
+                id: "id-knows little".into(),
+                outputs: vague(&request.inputs),
+                refresh_before_update: false,
+            });
+        }
         if request.name == "tells" {
             return Err(told(&request.inputs));
         }
@@ -132,6 +139,12 @@ impl Provider for Scripted {
 
     async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
         self.note("update", &request.name);
+        if request.name == "knows little" {
+            return Ok(UpdateResponse {
+                outputs: vague(&request.news),
+                refresh_before_update: false,
+            });
+        }
         if request.name == "forges later" {
             return Ok(UpdateResponse {
                 outputs: forged(),
@@ -171,6 +184,15 @@ pub(crate) fn forged() -> PropertyMap {
         .into_iter()
         .collect();
     [("value", object.into())].into_iter().collect()
+}
+
+/// Outputs some of which are not known.
+fn vague(inputs: &PropertyMap) -> PropertyMap {
+    let inner = PropertyValue::array(vec![PropertyValue::unknown(), "kept".into()]);
+    let mut outputs = inputs.clone();
+    outputs.insert("later", PropertyValue::unknown());
+    outputs.insert("inner", PropertyValue::secret(inner));
+    outputs
 }
 
 /// A failure whose text holds the resource's value.

@@ -99,6 +99,23 @@ async fn what_a_provider_made_keeps_its_id_although_its_outputs_could_not_be_rea
     is_usable(&stack).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_provider_does_not_know_of_what_it_did_is_not_recorded() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let values: [(&str, &'static [(&str, &str)]); 2] =
+        [("1", &[("knows little", "1")]), ("2", &[("knows little", "2")])];
+    for (value, resources) in values {
+        let result = update(&stack, program(resources)).await;
+        assert!(result.error.is_none(), "{:?}", result.error);
+        let outputs = &result.snapshot.resources.last().unwrap().outputs;
+        let kept = PropertyValue::secret(PropertyValue::array(vec!["kept".into()]));
+        let known = [("value", value.into()), ("inner", kept)];
+        assert_eq!(*outputs, known.into_iter().collect());
+    }
+    is_usable(&stack).await;
+}
+
 fn with_secret(name: &'static str, secret: &'static str) -> Arc<dyn Program> {
     from_fn(move |context| async move {
         let mut registration = resource(name, "");
