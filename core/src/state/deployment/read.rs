@@ -274,13 +274,13 @@ async fn complete(deployment: DeploymentJson, access: SecretsAccess<'_>, verify:
     let pending = deployment.pending_operations.unwrap_or_default();
     let (kinds, pending): (Vec<_>, Vec<_>) = pending
         .into_iter()
-        .map(|pending| (pending.kind, pending.resource.0))
+        .map(|pending| (pending.kind, Arc::new(pending.resource.0)))
         .unzip();
     let count = records.len();
     records.extend(pending);
-    records.iter().try_for_each(check_record)?;
+    records.iter().try_for_each(|record| check_record(record))?;
     let secrets = open_secrets(&mut records, deployment.secrets_providers, access).await?;
-    let mut records = records.into_iter().map(Arc::new);
+    let mut records = records.into_iter();
     let snapshot = Snapshot {
         manifest: Manifest {
             time: manifest
@@ -322,7 +322,7 @@ pub(in crate::state) fn check_record(record: &ResourceState) -> Result<()> {
 }
 
 async fn open_secrets(
-    records: &mut [ResourceState],
+    records: &mut [Arc<ResourceState>],
     named: Option<SecretsJson>,
     access: SecretsAccess<'_>,
 ) -> Result<Option<Arc<dyn SecretsManager>>> {
@@ -342,9 +342,9 @@ async fn open_secrets(
     Ok(manager)
 }
 
-/// Decrypts, in one batch, all sealed secrets of `records`.
+/// Decrypts, in one batch, all sealed secrets of `records`, which nobody else holds yet.
 pub(in crate::state) async fn decrypt(
-    records: &mut [ResourceState],
+    records: &mut [Arc<ResourceState>],
     manager: Option<&dyn SecretsManager>,
 ) -> Result<()> {
     let mut sealed = SealedSecrets::new();
@@ -373,7 +373,7 @@ pub(in crate::state) async fn decrypt(
     let plaintexts = manager.decrypt(sealed.ciphertexts()).await?;
     let opened = sealed.open(&plaintexts, &manager.identity())?;
     for index in holders {
-        let record = &mut records[index];
+        let record = Arc::make_mut(&mut records[index]);
         opened.fill(&mut record.inputs);
         opened.fill(&mut record.outputs);
         record

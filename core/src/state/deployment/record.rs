@@ -182,7 +182,7 @@ impl<'de> Deserialize<'de> for StateJson {
 
 /// Records read from a JSON list; those that name the same resource, type or provider share the text.
 #[derive(Debug, Default)]
-pub(super) struct RecordsJson(pub(super) Vec<ResourceState>);
+pub(super) struct RecordsJson(pub(super) Vec<Arc<ResourceState>>);
 
 impl<'de> Deserialize<'de> for RecordsJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -203,7 +203,7 @@ impl<'de> Deserialize<'de> for RecordsJson {
                 let mut interner = Interner::default();
                 let mut records = Vec::new();
                 while let Some(fields) = access.next_element::<RecordFields<'_>>()? {
-                    records.push(fields.into_state(&mut interner)?);
+                    records.push(Arc::new(fields.into_state(&mut interner)?));
                 }
                 Ok(RecordsJson(records))
             }

@@ -14,6 +14,9 @@ use crate::{
     state::{Manifest, Snapshot},
 };
 
+/// More bytes than most records take.
+const ROOM: usize = 2_048;
+
 /// How the secrets of a written snapshot stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SecretsShown {
@@ -79,7 +82,12 @@ async fn write(
         deployment: Deployment { snapshot, form },
     };
     match layout {
-        Layout::Compact => json::to_vec(&envelope),
+        Layout::Compact => {
+            // Room that is never written to costs nothing, and a buffer that grows is copied again and again.
+            let mut text = Vec::with_capacity(snapshot.resources.len() * ROOM + ROOM);
+            json::to_writer(&mut text, &envelope)?;
+            Ok(text)
+        }
         Layout::Pretty => {
             let mut text = json::to_vec_pretty(&envelope, "    ")?;
             text.push(b'\n');

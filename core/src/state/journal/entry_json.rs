@@ -283,12 +283,12 @@ enum Kind {
 
 impl EntryFields {
     /// Moves the records that the entry holds to `states`; [`Self::into_entry`] takes them back in the same order.
-    pub(super) fn take_states(&mut self, states: &mut Vec<ResourceState>) {
+    pub(super) fn take_states(&mut self, states: &mut Vec<Arc<ResourceState>>) {
         let new = self.new.as_mut().map(|new| &mut new.state);
         let records = self.records.iter_mut().map(|record| &mut record.state);
         for state in self.state.as_mut().into_iter().chain(new).chain(records) {
             let placeholder = ResourceState::new(state.0.urn.clone(), state.0.resource_type.clone(), false);
-            states.push(std::mem::replace(&mut state.0, placeholder));
+            states.push(Arc::new(std::mem::replace(&mut state.0, placeholder)));
         }
     }
 
@@ -299,7 +299,7 @@ impl EntryFields {
     )]
     pub(super) fn into_entry(
         self,
-        mut states: impl Iterator<Item = ResourceState>,
+        mut states: impl Iterator<Item = Arc<ResourceState>>,
         old: impl Fn(StateId) -> Option<Arc<ResourceState>>,
     ) -> Result<JournalEntry> {
         let sequence = self.sequence;
@@ -310,7 +310,7 @@ impl EntryFields {
             )
         };
         let op = || self.op.ok_or_else(|| lacks("op"));
-        let mut next = || states.next().map(Arc::new).ok_or_else(|| lacks("record"));
+        let mut next = || states.next().ok_or_else(|| lacks("record"));
         let state = self.state.is_some().then(&mut next).transpose()?;
         let new = self
             .new

@@ -86,7 +86,7 @@ pub async fn recover(
     entries
         .iter_mut()
         .for_each(|entry| entry.take_states(&mut states));
-    states.iter().try_for_each(check_record)?;
+    states.iter().try_for_each(|state| check_record(state))?;
     decrypt(&mut states, secrets.as_deref()).await?;
     let mut states = states.into_iter();
     let count = entries.len();
