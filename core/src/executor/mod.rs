@@ -179,14 +179,14 @@ impl Executor {
         std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns an executor with other options and another journal, but the same events and switches.
+    /// Returns an executor with other options and maybe another journal, but the same events and switches.
     #[must_use]
-    pub fn with_journal(&self, options: ExecutorOptions, journal: Journal) -> Self {
+    pub fn with_options(&self, options: ExecutorOptions, journal: Option<Journal>) -> Self {
         Self::new(
             options,
             self.runtime.clone(),
             self.events.clone(),
-            Some(journal),
+            journal,
             self.control.clone(),
         )
     }

@@ -116,7 +116,7 @@ impl Executor {
             result_op,
             removed,
             marked,
-            in_place: step.op == StepOp::Refresh,
+            in_place: step.op == StepOp::Refresh && !step.detail.persisted,
             new: recorded,
             elided,
         })

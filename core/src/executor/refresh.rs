@@ -5,20 +5,24 @@ use std::sync::Arc;
 use crate::{
     event::{DetailedDiff, DiffKind},
     executor::{Executor, Step, StepFailure, StepOp, outcome::Applied},
-    provider::{DiffChanges, DiffRequest},
+    provider::{DiffChanges, DiffRequest, InitFailure},
+    resource::ResourceState,
 };
 
 impl Executor {
     /// Reads the step's record. Components and providers are as they are.
+    ///
+    /// What was read completes the step's new record, which is the old one unless the program has renamed it.
     pub(crate) async fn apply_refresh(&self, step: &Step) -> Result<Applied, StepFailure> {
         let old = &step
             .old
             .as_ref()
             .ok_or_else(|| StepFailure::new("a refresh step without an old state"))?
             .state;
+        let start = step.new.as_ref().unwrap_or(old);
         let same = || Applied {
-            new: Some(Arc::clone(old)),
-            result_op: Some(StepOp::Same),
+            new: Some(Arc::clone(start)),
+            result_op: Some(result_of_the_unread(step, old)),
             ..Applied::default()
         };
         let Some(provider) = step
@@ -33,7 +37,7 @@ impl Executor {
         }
         let mut warnings = Vec::new();
         let request = self.read_request(old, old.inputs.clone(), old.outputs.clone());
-        let mut new = Arc::clone(old);
+        let mut new = Arc::clone(start);
         let answer = self.call(step, "read", provider.provider.read(request)).await;
         match self.was_read(answer) {
             Ok(response) => {
@@ -65,21 +69,7 @@ impl Executor {
                 let Some(failure) = error.init_failure.take() else {
                     return Err(StepFailure::provider(&error));
                 };
-                let mut text = "Refreshed resource is in an unhealthy state:".to_owned();
-                for reason in &failure.reasons {
-                    text.push_str("\n* ");
-                    text.push_str(reason);
-                }
-                warnings.push(text);
-                let state = Arc::make_mut(&mut new);
-                if !failure.id.is_empty() {
-                    state.id = failure.id.into();
-                }
-                state.outputs = failure.outputs;
-                if let Some(inputs) = failure.inputs {
-                    state.inputs = inputs;
-                }
-                state.init_errors = failure.reasons;
+                warnings.push(take_unhealthy(Arc::make_mut(&mut new), *failure));
             }
         }
         Arc::make_mut(&mut new).modified = Some(self.now());
@@ -140,6 +130,33 @@ impl Executor {
             }
             Err(error) => Err(StepFailure::provider(&error)),
         }
+    }
+}
+
+/// Records what was read of a resource that is not well, and returns the warning of that.
+fn take_unhealthy(state: &mut ResourceState, failure: InitFailure) -> String {
+    let mut text = "Refreshed resource is in an unhealthy state:".to_owned();
+    for reason in &failure.reasons {
+        text.push_str("\n* ");
+        text.push_str(reason);
+    }
+    if !failure.id.is_empty() {
+        state.id = failure.id.into();
+    }
+    state.outputs = failure.outputs;
+    if let Some(inputs) = failure.inputs {
+        state.inputs = inputs;
+    }
+    state.init_errors = failure.reasons;
+    text
+}
+
+/// A registered component that nothing was read of is reported as updated all the same, as the reference engine does.
+fn result_of_the_unread(step: &Step, old: &ResourceState) -> StepOp {
+    if step.detail.internal && !old.custom {
+        StepOp::Update
+    } else {
+        StepOp::Same
     }
 }
 

@@ -131,7 +131,8 @@ impl Executor {
         }
         let end = self.end(step, result_op, new.as_ref());
         self.record(operation, end).await?;
-        if let Some(new) = new.as_ref().filter(|_| step.op != StepOp::Replace) {
+        let exists = step.op != StepOp::Replace && !step.detail.skipped_create;
+        if let Some(new) = new.as_ref().filter(|_| exists) {
             self.publish(&new.state);
         }
         for warning in applied.warnings.drain(..) {

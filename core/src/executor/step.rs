@@ -45,8 +45,10 @@ pub struct StepDetail {
     pub skipped_create: bool,
     /// Same: the record was left out by targets and is taken over as it is.
     pub untargeted: bool,
-    /// Refresh: the new content replaces the record in the base.
-    pub refresh: bool,
+    /// Refresh: the program has just registered the record, which therefore moves to the end of the new ones.
+    pub persisted: bool,
+    /// Nobody asked for the step: it is neither counted nor shown to people.
+    pub internal: bool,
 }
 
 impl Step {
@@ -132,7 +134,8 @@ impl Step {
     /// Tells whether people did not ask for the step: default providers and bookkeeping.
     #[must_use]
     pub fn is_internal(&self) -> bool {
-        self.op == StepOp::RemovePendingReplace
+        self.detail.internal
+            || self.op == StepOp::RemovePendingReplace
             || self
                 .subject()
                 .is_some_and(|state| state.is_provider() && is_default_provider_name(state.urn.name()))

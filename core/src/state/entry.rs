@@ -124,4 +124,31 @@ impl JournalRecord {
             Self::Success { elided: true, .. } | Self::Outputs { elided: true, .. }
         )
     }
+
+    /// Tells whether the entry is the end of a refresh that its program's registration asked for: the record stands at
+    /// the end of the new ones from then on.
+    #[must_use]
+    pub const fn is_persisted_refresh(&self) -> bool {
+        matches!(
+            self,
+            Self::Success {
+                op: StepOp::Refresh,
+                in_place: false,
+                ..
+            }
+        )
+    }
+
+    /// Tells whether the entry is the end of a refresh that found nothing: the record is no more.
+    #[must_use]
+    pub const fn is_deleted_by_refresh(&self) -> bool {
+        matches!(
+            self,
+            Self::Success {
+                op: StepOp::Refresh,
+                new: None,
+                ..
+            }
+        )
+    }
 }

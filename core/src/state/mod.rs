@@ -19,6 +19,7 @@ pub(crate) use elision::keep_order;
 pub use elision::may_elide;
 pub use entry::{JournalEntry, JournalRecord, OperationId, StateId, StateMark, StateRef};
 pub use graph::DependencyGraph;
+pub(crate) use graph::stable_order;
 pub use journal::{Appended, Journal, JournalSink};
 pub use ledger::{Changes, Ledger};
 pub use normalise::normalise;

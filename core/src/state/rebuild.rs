@@ -39,6 +39,8 @@ pub fn rebuild(remaining: &[StateRef], before: &[Arc<ResourceState>]) -> Rebuilt
             repaired.push(StateRef { id: record.id, state });
         }
         earlier.insert(&state.urn);
+        // Whoever still calls it by a former name is set right when the aliases are resolved.
+        earlier.extend(&state.aliases);
     }
     Rebuilt {
         order: remaining.iter().map(|record| record.id).collect(),

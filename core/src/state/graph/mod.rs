@@ -365,6 +365,9 @@ impl<'a> Targets<'a> {
         let mut providers = FxHashMap::default();
         for (index, record) in records.iter().enumerate() {
             by_urn.entry(&record.urn).or_default().push(index);
+            for alias in &record.aliases {
+                by_urn.entry(alias).or_default().push(index);
+            }
             if record.is_provider() {
                 providers
                     .entry((record.urn.as_str(), record.id.as_str()))

@@ -5,7 +5,7 @@
 //! | kind | fields |
 //! | --- | --- |
 //! | `begin` | `op`; `pending` (`creating`…); `old` `{id}`; `state` (the record as it is to become); `keys`, `diffs`, `detailedDiff` `{path: {kind, inputDiff}}` |
-//! | `success` | `op`, `resultOp`; `removed` `[id]`; `marked` `[{id, mark}]`, mark `delete` or `pendingReplacement`; `new` `{id, state}`; `inPlace`; `elided` |
+//! | `success` | `op`, `resultOp`; `removed` `[id]`; `marked` `[{id, mark}]`, mark `delete` or `pendingReplacement`; `new` `{id, state}`; `inPlace`; `elided`; `persistedRefresh`; `deletedByRefresh` |
 //! | `failure` | `op` |
 //! | `outputs` | `new` `{id, state}`; `elided` |
 //! | `base-written` | `records` `[{id, state}]` |
@@ -181,6 +181,8 @@ impl Serialize for EntryJson<'_> {
                 }
                 put!("inPlace", &true, unless !*in_place);
                 put!("elided", &true, unless !*elided);
+                put!("persistedRefresh", &true, unless !entry.record.is_persisted_refresh());
+                put!("deletedByRefresh", &true, unless !entry.record.is_deleted_by_refresh());
             }
             JournalRecord::Failure { op } => {
                 put!("kind", "failure");

@@ -6,7 +6,7 @@ use super::Ledger;
 use crate::{
     error::Result,
     resource::{PendingOperation, PendingOperationKind, ResourceState},
-    state::{Snapshot, graph, integrity, normalise::normalise, rebuild},
+    state::{Snapshot, StateRef, graph, integrity, normalise::normalise, rebuild},
 };
 
 impl Ledger {
@@ -72,7 +72,7 @@ impl Ledger {
             return self.records().map(|record| Arc::clone(&record.state)).collect();
         }
         // In the middle of a refresh: what it has removed so far may leave references that its end will cut.
-        let mut records: Vec<_> = self.records().cloned().collect();
+        let mut records = self.ordered_records();
         let repaired = rebuild(&records, &self.base.resources).repaired;
         let mut repaired = repaired.into_iter().peekable();
         for record in &mut records {
@@ -81,6 +81,23 @@ impl Ledger {
             }
         }
         records.into_iter().map(|record| record.state).collect()
+    }
+
+    /// Returns the records that there are, each after all that it refers to, as far as that is there.
+    ///
+    /// Records that were read when their program registered them stand in the order of that, and may still refer to
+    /// others that the program has not come to.
+    pub(super) fn ordered_records(&self) -> Vec<StateRef> {
+        let records: Vec<_> = self.records().cloned().collect();
+        if self.new.is_empty() {
+            return records;
+        }
+        let states: Vec<_> = records.iter().map(|record| Arc::clone(&record.state)).collect();
+        match graph::stable_order(&states) {
+            Ok(order) => order.into_iter().map(|index| records[index].clone()).collect(),
+            // Whoever composes them is told of the cycle.
+            Err(_) => records,
+        }
     }
 
     fn pending_operations(&self) -> Vec<PendingOperation> {

@@ -215,8 +215,7 @@ impl Ledger {
     /// Returns the entry content for a rebuild of everything that there is now (see [`rebuild`]).
     #[must_use]
     pub fn rebuild_base(&self) -> JournalRecord {
-        let records: Vec<_> = self.records().cloned().collect();
-        let rebuilt = rebuild(&records, &self.base.resources);
+        let rebuilt = rebuild(&self.ordered_records(), &self.base.resources);
         JournalRecord::BaseRebuilt {
             order: rebuilt.order,
             repaired: rebuilt.repaired,
