@@ -16,22 +16,29 @@ impl Generator {
     ///
     /// Failures have been reported when this returns; the control tells whether there were any.
     pub async fn delete_leftovers(&self) {
-        let condemned = self.condemned();
+        let condemned = self.condemned(&self.still_needed());
+        let positions: Vec<usize> = condemned.iter().map(|(position, ..)| *position).collect();
+        let order = self.order_of(&positions);
+        let condemned = condemned.into_iter().map(|(_, record, op)| (record, op));
+        self.delete(condemned.collect(), &order).await;
+    }
+
+    /// Deletes records; `order` holds for each the places of those that must be gone before it.
+    pub(super) async fn delete(&self, condemned: Vec<(StateRef, StepOp)>, order: &[Vec<usize>]) {
         if condemned.is_empty() {
             return;
         }
-        let mut positions = Vec::with_capacity(condemned.len());
         let mut steps = Vec::with_capacity(condemned.len());
         let gone: FxHashSet<&Urn> = condemned
             .iter()
-            .filter(|(_, _, op)| *op == StepOp::Delete)
-            .map(|(_, record, _)| &record.state.urn)
+            .filter(|(_, op)| *op == StepOp::Delete)
+            .map(|(record, _)| &record.state.urn)
             .collect();
-        let states = condemned.iter().map(|(_, record, _)| &*record.state);
+        let states = condemned.iter().map(|(record, _)| &*record.state);
         let Some(providers) = self.providers_of(states).await else {
             return;
         };
-        for ((position, record, op), provider) in condemned.iter().zip(providers) {
+        for ((record, op), provider) in condemned.iter().zip(providers) {
             let state = &record.state;
             let detail = StepDetail {
                 deleted_with_gone: state
@@ -41,19 +48,16 @@ impl Generator {
                     .is_some_and(|urn| gone.contains(urn)),
                 ..StepDetail::default()
             };
+            // Every step of an old record can be made.
             let step = Step::new(*op, Some(record.clone()), None);
-            let Some(step) = step.map(|step| step.with_provider(provider).with_detail(detail)) else {
-                continue;
-            };
-            positions.push(*position);
-            steps.push(step);
+            steps.extend(step.map(|step| step.with_provider(provider).with_detail(detail)));
         }
-        run_in_order(&self.executor, steps, &self.order_of(&positions)).await;
+        run_in_order(&self.executor, steps, order).await;
     }
 
     /// Returns the positions of what depends on the records of failed registrations, which the program may not have
     /// come to, and of what these and the providers that nobody has registered need: these records are still in use.
-    fn still_needed(&self) -> FxHashSet<usize> {
+    pub(super) fn still_needed(&self) -> FxHashSet<usize> {
         let failed = self.claims.failed();
         let failed: Vec<_> = failed.iter().filter_map(|urn| self.base.position(urn)).collect();
         let records = self.base.records().iter().enumerate();
@@ -87,18 +91,19 @@ impl Generator {
         order.into_iter().map(placed).collect()
     }
 
-    /// Returns what is to be deleted, with its position in the base and the kind of its step.
-    fn condemned(&self) -> Vec<(usize, StateRef, StepOp)> {
+    /// Returns what of the base is to be deleted, with its position there and the kind of its step.
+    pub(super) fn condemned(&self, spared: &FxHashSet<usize>) -> Vec<(usize, StateRef, StepOp)> {
+        // What was read in this run is deleted as it was found, and not as it was recorded.
         let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
-        let replaced: FxHashSet<_> = replaced.iter().map(|record| record.id).collect();
-        let spared = self.still_needed();
+        let replaced: FxHashMap<_, _> = replaced.iter().map(|record| (record.id, record)).collect();
         let mut condemned = Vec::new();
         for (position, record) in self.base.records().iter().enumerate() {
             if spared.contains(&position) {
                 continue;
             }
             let state = &record.state;
-            let op = if replaced.contains(&record.id) || (state.delete && !self.claims.is_operated(record.id))
+            let op = if replaced.contains_key(&record.id)
+                || (state.delete && !self.claims.is_operated(record.id))
             {
                 if state.external {
                     StepOp::DiscardReplaced
@@ -115,7 +120,8 @@ impl Generator {
                 StepOp::Delete
             };
             let mut record = record.clone();
-            if replaced.contains(&record.id) {
+            if let Some(replaced) = replaced.get(&record.id) {
+                record.state = Arc::clone(&replaced.state);
                 Arc::make_mut(&mut record.state).delete = true;
             }
             condemned.push((position, record, op));

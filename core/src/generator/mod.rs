@@ -7,16 +7,20 @@ mod build;
 mod claims;
 mod deletion;
 mod dependents;
+mod destroy;
 mod difference;
 mod import;
 mod matching;
 mod outputs;
 mod planned;
 mod providers;
+mod purpose;
 mod questions;
 mod read;
+mod refresh;
 mod register;
 mod replacement;
+mod skipped_create;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -33,6 +37,7 @@ use crate::{
 
 pub use claims::Claim;
 pub(crate) use claims::Claims;
+pub use purpose::Purpose;
 
 use build::new_state;
 
@@ -51,6 +56,10 @@ pub struct GeneratorOptions {
     pub disable_resource_references: bool,
     /// Programs are not told of output values.
     pub disable_output_values: bool,
+    /// What registrations are for.
+    pub purpose: Purpose,
+    /// Each record is read when the program registers it.
+    pub refreshes: bool,
 }
 
 /// Turns goals into steps and hands them to the executor.
@@ -62,6 +71,8 @@ pub struct Generator {
     registry: Arc<ProviderRegistry>,
     components: Mutex<FxHashMap<Urn, outputs::Component>>,
     replaced: Mutex<Vec<StateRef>>,
+    /// What is to be deleted although the program has registered it.
+    removals: Mutex<Vec<destroy::Removal>>,
 }
 
 /// How a registration that was answered came out.
@@ -101,6 +112,7 @@ impl Generator {
             registry,
             components: Mutex::default(),
             replaced: Mutex::default(),
+            removals: Mutex::default(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use crate::{
     executor::{Step, StepOp},
-    generator::{Generator, Unanswered},
+    generator::{Generator, Purpose, Unanswered},
     property::PropertyMap,
     state::{StateId, StateRef},
     urn::Urn,
@@ -39,6 +39,9 @@ impl Generator {
     /// # Errors
     /// When the component is not waiting for its outputs, or the run is ending.
     pub async fn register_outputs(&self, urn: &Urn, outputs: PropertyMap) -> Result<(), Unanswered> {
+        if self.deviates() && self.claims.is_unrecorded(urn) {
+            return Ok(());
+        }
         let component = {
             let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
             match components.get_mut(urn) {
@@ -91,6 +94,7 @@ impl Generator {
 
     async fn publish_outputs(&self, component: Component, outputs: PropertyMap) -> Result<(), Unanswered> {
         let Component { op, old, record, .. } = component;
+        let outputs = self.known_outputs(&record.state.outputs, outputs);
         // An unchanged component's record has taken over the old outputs.
         let unchanged = record.state.outputs == outputs;
         let mut state = Arc::clone(&record.state);
@@ -107,15 +111,30 @@ impl Generator {
             .map_err(|_| Unanswered::Ending)
     }
 
+    /// Keeps what cannot be known out of the record: what was made of something that this run leaves out stays as it was.
+    fn known_outputs(&self, before: &PropertyMap, mut outputs: PropertyMap) -> PropertyMap {
+        if self.executor.is_preview() || !outputs.contains_unknowns() {
+            return outputs;
+        }
+        let unknown = outputs.iter().filter(|(_, value)| value.contains_unknowns());
+        let unknown: Vec<_> = unknown.map(|(key, _)| key.clone()).collect();
+        for key in unknown {
+            if let Some(value) = before.get(&key) {
+                outputs.insert(key, value.clone());
+            }
+        }
+        outputs.without_unknowns()
+    }
+
     /// Records the stack's outputs, after all steps. When anything failed or the run was cancelled, what it did not
-    /// publish stays as it was.
+    /// publish stays as it was; a run that deletes everything publishes none.
     pub async fn finish_stack_outputs(&self) -> Option<PropertyMap> {
         let stack = {
             let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
             let urn = Urn::root_stack(&self.options.stack, &self.options.project);
             components.remove(&urn)
         };
-        let mut stack = stack?;
+        let mut stack = stack.filter(|_| self.options.purpose != Purpose::Destroy)?;
         let mut outputs = stack.deferred.take()?;
         let control = self.executor.control();
         if control.has_failed() || control.is_cancelled() {
@@ -130,6 +149,7 @@ impl Generator {
                 }
             }
         }
+        let outputs = self.known_outputs(&stack.record.state.outputs, outputs);
         drop(self.publish_outputs(stack, outputs.clone()).await);
         Some(outputs)
     }

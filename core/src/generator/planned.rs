@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::{
     executor::{Step, StepDetail, StepOp},
-    generator::{Generator, RegisterOutcome, Unanswered, difference::Difference, register::Registering},
+    generator::{
+        Generator, Purpose, RegisterOutcome, Unanswered, difference::Difference, register::Registering,
+    },
     provider::ProviderHandle,
     resource::ResourceState,
     state::StateRef,
@@ -65,6 +67,9 @@ impl Generator {
                     let Some(record) = outcome.new else {
                         return asked.map(done).ok_or(Unanswered::Ending);
                     };
+                    if self.options.purpose == Purpose::Destroy {
+                        self.condemn(&record, old.as_ref());
+                    }
                     if !record.state.custom {
                         self.note_component(op, old, record.clone());
                     }

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use crate::{
     executor::{Step, StepDetail, StepOp},
-    generator::{Generator, Unanswered},
+    generator::{Generator, Purpose, Unanswered},
     provider::ProviderHandle,
     resource::{Goal, ProviderReference},
     urn::Urn,
 };
 
 impl Generator {
-    /// Keeps a recorded provider that the program names without registering it, so that it is not left over.
+    /// Keeps a recorded provider that the program names without registering it, so that an update does not delete it
+    /// with what is left over.
     pub(super) async fn keep_provider(&self, urn: &Urn) -> Result<(), Unanswered> {
-        if !urn.resource_type().starts_with("pulumi:providers:") {
+        let needed = self.options.purpose == Purpose::Update;
+        if !needed || !urn.resource_type().starts_with("pulumi:providers:") {
             return Ok(());
         }
         let Some(record) = self.base.live(urn).filter(|record| self.claims.keep(record)) else {

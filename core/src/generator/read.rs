@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::{
     executor::{Step, StepOp},
-    generator::{Claim, Generator, RegisterOutcome, Unanswered, build::new_state, register::FinishOnDrop},
+    generator::{
+        Claim, Generator, Purpose, RegisterOutcome, Unanswered, build::new_state, register::FinishOnDrop,
+    },
     resource::Goal,
     token::ResourceId,
 };
@@ -45,6 +47,12 @@ impl Generator {
         if let Some(skipped) = self.await_dependencies(&urn, &goal).await? {
             return Ok(skipped);
         }
+        if self.deviates() && self.needs_skipped(&goal) {
+            if let Some(old) = &old {
+                self.claims.forgo(old);
+            }
+            return Box::pin(self.skip_create(&urn, &goal, old.as_ref())).await;
+        }
         if let Some(old) = &old {
             // What was deleted meanwhile is still on record, and goes with the rest at the end.
             drop(self.claims.begin(&urn, old).await);
@@ -54,6 +62,7 @@ impl Generator {
         new.external = true;
         new.id = id;
         let new = Arc::new(new);
+        let recorded = old.clone();
         // Something managed under another id is given up for what is read: it is deleted at the end.
         let replaced = old
             .clone()
@@ -74,6 +83,9 @@ impl Generator {
             Ok(outcome) => {
                 if let Some(old) = replaced {
                     self.note_replaced(old);
+                }
+                if let (Purpose::Destroy, Some(record)) = (self.options.purpose, &outcome.new) {
+                    self.condemn(record, recorded.as_ref());
                 }
                 let state = outcome.new.map_or(new, |record| record.state);
                 Ok(RegisterOutcome {

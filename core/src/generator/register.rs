@@ -104,6 +104,15 @@ impl Generator {
             Some(old) => self.claims.begin(&urn, old).await,
             None => None,
         };
+        // Nothing is asked of a record that another's replacement has deleted already.
+        let old = if self.deviates() && recreating.is_none() {
+            match Box::pin(self.approach(&urn, old, &goal)).await? {
+                ControlFlow::Continue(old) => old,
+                ControlFlow::Break(outcome) => return Ok(Decision::Answer(outcome)),
+            }
+        } else {
+            old
+        };
         let provider = self.provider_of(&urn, &goal).await?;
         let mut registering = Registering {
             urn,
@@ -274,7 +283,7 @@ impl Generator {
 }
 
 /// Returns the resources that must have records before one with this goal can have its own.
-fn dependencies_of(goal: &Goal) -> Vec<Urn> {
+pub(super) fn dependencies_of(goal: &Goal) -> Vec<Urn> {
     let listed = goal
         .parent
         .iter()

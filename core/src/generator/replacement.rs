@@ -6,8 +6,8 @@ use crate::{
     diagnostic::Diagnostic,
     executor::{Failure, Step, StepDetail, StepFailure, StepOp, StepOutcome},
     generator::{
-        Claims, Generator, RegisterOutcome, Unanswered, dependents::Dependent, difference::Difference,
-        planned::step, register::Registering,
+        Claims, Generator, Purpose, RegisterOutcome, Unanswered, dependents::Dependent,
+        difference::Difference, planned::step, register::Registering,
     },
     resource::ResourceState,
     state::StateRef,
@@ -54,9 +54,12 @@ impl Generator {
                 .await?;
             Arc::make_mut(&mut new).inputs = inputs;
         }
-        if goal
-            .delete_before_replace
-            .unwrap_or(difference.delete_before_replace)
+        // A run that only reads, or that deletes at the end, must not delete the dependents of a provider now.
+        let may_delete = self.options.purpose == Purpose::Update;
+        if may_delete
+            && goal
+                .delete_before_replace
+                .unwrap_or(difference.delete_before_replace)
         {
             return self
                 .delete_before_create(registering, old, new, &difference)

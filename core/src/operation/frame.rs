@@ -36,7 +36,7 @@ impl Frame {
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let began = clock.elapsed();
         let mut work = Work::default();
-        let result = match self.options.check() {
+        let result = match self.options.check().and_then(|()| self.check_program()) {
             Ok(()) => self.perform(&mut work, began).await,
             refused => refused,
         };

@@ -6,10 +6,11 @@ mod options;
 mod providers;
 mod refresh;
 mod result;
+mod run_program;
 mod session;
 mod stack_context;
-mod update;
 mod verdict;
+mod with_program;
 mod work;
 
 pub(crate) use frame::Frame;

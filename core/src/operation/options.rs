@@ -23,9 +23,12 @@ pub struct OperationOptions {
     pub parallel_diff: bool,
     /// Read every resource before an update or a destroy.
     pub refresh: bool,
-    /// Run the program during a refresh. Not supported yet.
+    /// A refresh runs the program: each resource is read when the program registers it, by a provider that is configured
+    /// as the program says; the others are read at the end. Where an update, or a destroy with its program, is to
+    /// [`Self::refresh`], it reads each resource when the program registers it, instead of all of them first.
     pub refresh_program: bool,
-    /// Run the program before a destroy. Not supported yet.
+    /// A destroy runs the program, which says how providers are configured; then everything is deleted, also what the
+    /// program registers.
     pub destroy_program: bool,
     /// URNs of the only resources to be worked on. Not supported yet.
     pub targets: Vec<String>,
@@ -132,8 +135,6 @@ impl OperationOptions {
     #[must_use]
     pub fn unsupported(&self) -> Vec<&'static str> {
         let set = [
-            ("refreshProgram", self.refresh_program),
-            ("destroyProgram", self.destroy_program),
             ("targets", !self.targets.is_empty()),
             ("excludes", !self.excludes.is_empty()),
             ("plan", self.plan.is_some()),
@@ -211,7 +212,7 @@ mod tests {
         let options = OperationOptions::from_json(text).unwrap();
         assert_eq!(
             options.check().unwrap_err().message(),
-            "unsupported options: refreshProgram, destroyProgram, targets, excludes, plan, generatePlan, strict, \
+            "unsupported options: targets, excludes, plan, generatePlan, strict, \
              requiredPolicies, localPolicyPacks, snippets, targetSnippets"
         );
     }
@@ -221,7 +222,7 @@ mod tests {
         let text =
             br#"{"parallelDiff":true,"experimental":true,"skipPluginPreInstall":true,"targetDependents":true,
             "useLegacyRefreshDiff":true,"disableOutputValues":true,"disableProviderPreview":true,"plan":null,
-            "targets":[],"holdSession":true}"#;
+            "targets":[],"holdSession":true,"refreshProgram":true,"destroyProgram":true}"#;
         let options = OperationOptions::from_json(text).unwrap();
         options.check().unwrap();
     }

@@ -21,6 +21,9 @@ impl Frame {
         registry: &Arc<ProviderRegistry>,
         base: Arc<Base>,
     ) -> Result<Arc<Base>> {
+        if self.options.reads_with_program(self.kind) {
+            return Ok(base);
+        }
         let all = self.kind == OperationKind::Refresh || self.options.refresh;
         let wanted: Vec<StateRef> = base
             .records()
@@ -52,7 +55,7 @@ impl Frame {
             continue_on_error: true,
             ..*executor.options()
         };
-        let reader = Arc::new(executor.with_journal(options, journal.clone()));
+        let reader = Arc::new(executor.with_options(options, Some(journal.clone())));
         let providers = tokio::select! {
             biased;
             providers = registry.of_records(&base, wanted.iter().map(|record| &*record.state)) => providers,

@@ -1,4 +1,4 @@
-//! Update: run the program, bring what it registers about, delete what it does not register any more.
+//! Running the program of an operation, and what follows when it has ended: an update deletes what it has not registered.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
     executor::Failure,
-    generator::Generator,
+    generator::{Generator, Purpose},
     monitor::Monitor,
     operation::{Frame, session::LAST_WORDS},
     program::{ProgramContext, RunInfo},
@@ -16,7 +16,11 @@ use crate::{
 
 impl Frame {
     /// Runs the program and all that follows from it; returns the stack's outputs.
-    pub(super) async fn update(&self, generator: &Arc<Generator>, run: Arc<RunInfo>) -> Option<PropertyMap> {
+    pub(super) async fn run_program(
+        &self,
+        generator: &Arc<Generator>,
+        run: Arc<RunInfo>,
+    ) -> Option<PropertyMap> {
         let monitor = Monitor::new(
             Arc::clone(generator),
             Arc::clone(&run),
@@ -58,9 +62,16 @@ impl Frame {
         self.publish_exports(generator, &monitor).await;
         // Where failures do not stop the run, what is left over goes all the same.
         if !self.control.is_stopped() {
-            generator.delete_leftovers().await;
+            match generator.options().purpose {
+                Purpose::Update => generator.delete_leftovers().await,
+                Purpose::Refresh => generator.refresh_leftovers().await,
+                Purpose::Destroy => generator.delete_everything().await,
+            }
         }
         let outputs = generator.finish_stack_outputs().await;
+        if generator.options().purpose == Purpose::Refresh && !self.control.is_stopped() {
+            generator.settle_refresh().await;
+        }
         if self.control.has_failed() || self.control.is_cancelled() {
             if self.options.hold_session {
                 // What is unanswered stays so until the host releases the session, and the program with it.

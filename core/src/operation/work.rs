@@ -106,7 +106,11 @@ impl Frame {
                 return None;
             }
         };
-        if self.kind == OperationKind::Refresh || self.control.has_failed() || self.control.is_stopped() {
+        if self.control.has_failed() || self.control.is_stopped() {
+            return None;
+        }
+        let purpose = self.options.program_purpose(self.kind);
+        if purpose.is_none() && self.kind == OperationKind::Refresh {
             return None;
         }
         let options = GeneratorOptions {
@@ -116,6 +120,8 @@ impl Frame {
             use_legacy_diff: self.options.use_legacy_diff,
             disable_resource_references: self.options.disable_resource_references,
             disable_output_values: self.options.disable_output_values,
+            purpose: purpose.unwrap_or_default(),
+            refreshes: self.options.reads_with_program(self.kind),
         };
         let generator = Arc::new(Generator::new(
             options,
@@ -123,14 +129,11 @@ impl Frame {
             Arc::clone(executor),
             Arc::clone(registry),
         ));
-        match self.kind {
-            OperationKind::Update => self.update(&generator, run).await,
-            OperationKind::Destroy => {
-                generator.delete_leftovers().await;
-                None
-            }
-            OperationKind::Refresh => None,
+        if purpose.is_some() {
+            return self.run_program(&generator, run).await;
         }
+        generator.delete_leftovers().await;
+        None
     }
 
     /// At the first cancellation every provider is told; what runs is left to finish.

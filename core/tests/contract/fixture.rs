@@ -14,7 +14,7 @@ use stackwright::{
     provider::{
         Capabilities, ConfigureRequest, CreateRequest, CreateResponse, DeleteRequest, DiffChanges,
         DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider, ProviderError,
-        ProviderResult, ProviderStatus, UpdateRequest, UpdateResponse,
+        ProviderResult, ProviderStatus, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
     },
     runtime::Runtime,
     secrets::Base64Provider,
@@ -36,6 +36,8 @@ pub(crate) struct Scripted {
     pub(crate) entered: Notify,
     pub(crate) given_up: Notify,
     pub(crate) cancels: AtomicUsize,
+    /// Names of resources that reads do not find.
+    pub(crate) gone: Mutex<Vec<String>>,
 }
 
 impl Scripted {
@@ -134,6 +136,19 @@ impl Provider for Scripted {
             id: format!("id-{}", request.name).into(),
             outputs: request.inputs,
             refresh_before_update: false,
+        })
+    }
+
+    async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
+        self.note("read", &request.name);
+        if self.gone.lock().unwrap().contains(&request.name) {
+            return Ok(ReadResponse::default());
+        }
+        Ok(ReadResponse {
+            id: request.id,
+            inputs: Some(request.inputs),
+            outputs: Some(request.properties),
+            ..ReadResponse::default()
         })
     }
 

@@ -19,3 +19,4 @@ mod session;
 mod stacks;
 mod unreadable;
 mod values;
+mod with_program;

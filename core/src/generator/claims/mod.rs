@@ -60,6 +60,10 @@ struct Taken {
     deleted: FxHashMap<Urn, Vec<String>>,
     /// URNs that this run replaces.
     replaced: FxHashSet<Urn>,
+    /// URNs that were registered, do not exist and are not made in this run.
+    skipped: FxHashSet<Urn>,
+    /// Registrations that leave no record of their own, so that outputs that the program publishes of them are dropped.
+    unrecorded: FxHashSet<Urn>,
 }
 
 /// Something that others may wait for.
@@ -251,6 +255,36 @@ impl Claims {
     /// Tells which of `urns` this run replaces.
     pub(crate) fn is_replaced(&self, urn: &Urn) -> bool {
         self.taken().replaced.contains(urn)
+    }
+
+    /// Notes that `urn` does not exist and is not made in this run.
+    pub(crate) fn skip(&self, urn: &Urn) {
+        self.taken().skipped.insert(urn.clone());
+    }
+
+    /// Tells whether anything registered is not made in this run.
+    pub(crate) fn has_skipped(&self) -> bool {
+        !self.taken().skipped.is_empty()
+    }
+
+    /// Tells whether `urn` was registered and is not made in this run.
+    pub(crate) fn is_skipped(&self, urn: &Urn) -> bool {
+        self.taken().skipped.contains(urn)
+    }
+
+    /// Notes that the registration of `urn` leaves no record of its own.
+    pub(crate) fn leave_unrecorded(&self, urn: &Urn) {
+        self.taken().unrecorded.insert(urn.clone());
+    }
+
+    /// Tells whether the registration of `urn` has left no record of its own.
+    pub(crate) fn is_unrecorded(&self, urn: &Urn) -> bool {
+        self.taken().unrecorded.contains(urn)
+    }
+
+    /// Gives up a record that was claimed, so that it is left over like one that nobody has registered.
+    pub(crate) fn forgo(&self, record: &StateRef) {
+        self.taken().operated.remove(&record.id);
     }
 
     /// Returns the recorded URNs of the resources whose registrations failed.

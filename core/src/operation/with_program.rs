@@ -1,0 +1,92 @@
+//! Whether an operation runs a program, and what for.
+
+use super::{Frame, OperationKind, OperationOptions};
+use crate::{
+    error::{Error, Result},
+    generator::Purpose,
+};
+
+impl OperationOptions {
+    /// Tells what an operation of `kind` runs its program for; `None` when it runs none.
+    pub(crate) const fn program_purpose(&self, kind: OperationKind) -> Option<Purpose> {
+        match kind {
+            OperationKind::Update => Some(Purpose::Update),
+            OperationKind::Refresh if self.refresh_program => Some(Purpose::Refresh),
+            OperationKind::Destroy if self.destroy_program => Some(Purpose::Destroy),
+            OperationKind::Refresh | OperationKind::Destroy => None,
+        }
+    }
+
+    /// Tells whether each record is read when the program registers it, instead of all of them before anything else.
+    pub(crate) const fn reads_with_program(&self, kind: OperationKind) -> bool {
+        let asked = matches!(kind, OperationKind::Refresh) || self.refresh;
+        asked && self.refresh_program && self.program_purpose(kind).is_some()
+    }
+}
+
+impl Frame {
+    /// Refuses an option that needs a program, when there is none.
+    pub(super) fn check_program(&self) -> Result<()> {
+        let option = match self.options.program_purpose(self.kind) {
+            Some(Purpose::Refresh) => "refreshProgram",
+            Some(Purpose::Destroy) => "destroyProgram",
+            Some(Purpose::Update) | None => return Ok(()),
+        };
+        if self.program.is_some() {
+            return Ok(());
+        }
+        let (project, stack) = (&self.stack.project, &self.stack.stack);
+        Err(Error::invalid(format!(
+            "the option {option} needs a program, and the stack {project}/{stack} has none"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(text: &str) -> OperationOptions {
+        OperationOptions::from_json(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn only_an_update_runs_a_program_without_being_asked() {
+        let plain = OperationOptions::default();
+        assert_eq!(
+            plain.program_purpose(OperationKind::Update),
+            Some(Purpose::Update)
+        );
+        assert_eq!(plain.program_purpose(OperationKind::Refresh), None);
+        assert_eq!(plain.program_purpose(OperationKind::Destroy), None);
+    }
+
+    #[test]
+    fn each_option_is_about_its_own_kind_of_operation() {
+        let (refresh, destroy) = (
+            options(r#"{"refreshProgram":true}"#),
+            options(r#"{"destroyProgram":true}"#),
+        );
+        assert_eq!(
+            refresh.program_purpose(OperationKind::Refresh),
+            Some(Purpose::Refresh)
+        );
+        assert_eq!(refresh.program_purpose(OperationKind::Destroy), None);
+        assert_eq!(
+            destroy.program_purpose(OperationKind::Destroy),
+            Some(Purpose::Destroy)
+        );
+        assert_eq!(destroy.program_purpose(OperationKind::Refresh), None);
+    }
+
+    #[test]
+    fn records_are_read_with_the_program_only_where_they_are_read_and_there_is_one() {
+        let both = options(r#"{"refresh":true,"refreshProgram":true}"#);
+        assert!(both.reads_with_program(OperationKind::Update));
+        assert!(both.reads_with_program(OperationKind::Refresh));
+        assert!(!both.reads_with_program(OperationKind::Destroy));
+        let all = options(r#"{"refresh":true,"refreshProgram":true,"destroyProgram":true}"#);
+        assert!(all.reads_with_program(OperationKind::Destroy));
+        assert!(!options(r#"{"refreshProgram":true}"#).reads_with_program(OperationKind::Update));
+    }
+}

@@ -1,0 +1,166 @@
+//! Refresh and destroy with the program: what their journal holds, and what they ask for.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use stackwright::{
+    ErrorKind, Result, StackSettings,
+    monitor::Registration,
+    operation::{OperationKind, OperationOptions},
+    program::{Program, from_fn},
+    property::json::SecretForm,
+    resource::Alias,
+    state::{
+        JournalEntry, Ledger, integrity,
+        journal::{EntryJson, JournalReceiver},
+    },
+};
+
+use crate::fixture::{Scripted, program, resource, stack};
+
+#[derive(Default)]
+struct Entries(Mutex<Vec<Arc<JournalEntry>>>);
+
+#[async_trait]
+impl JournalReceiver for Entries {
+    async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()> {
+        self.0.lock().unwrap().push(Arc::clone(entry));
+        Ok(())
+    }
+}
+
+fn former(name: &str) -> Alias {
+    Alias::Spec {
+        name: Some(name.to_owned()),
+        resource_type: None,
+        stack: None,
+        project: None,
+        parent: None,
+        no_parent: false,
+    }
+}
+
+/// Registers a resource that may have had another name, what depends on it, and a component around that.
+fn renaming(name: &'static str) -> Arc<dyn Program> {
+    from_fn(move |context| async move {
+        let first = Registration {
+            aliases: vec![former("a"), former("b")],
+            ..resource(name, "1")
+        };
+        let first = context.monitor.register(first).await?;
+        let group = Registration {
+            resource_type: "echo:index:Group".into(),
+            name: "group".into(),
+            parent: Some(first.urn.clone()),
+            ..Registration::default()
+        };
+        let group = context.monitor.register(group).await?;
+        let tail = Registration {
+            dependencies: vec![first.urn],
+            parent: Some(group.urn),
+            ..resource("gone", "2")
+        };
+        let tail = context.monitor.register(tail).await?;
+        let last = Registration {
+            dependencies: vec![tail.urn],
+            ..resource("last", "3")
+        };
+        context.monitor.register(last).await?;
+        Ok(())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_prefix_is_a_valid_snapshot_and_what_a_refresh_found_is_flagged() {
+    let provider = Arc::new(Scripted::default());
+    let entries = Arc::new(Entries::default());
+    let settings = StackSettings {
+        journal: Some(Arc::clone(&entries) as _),
+        ..StackSettings::default()
+    };
+    let stack = stack(&provider, settings).await;
+    let with = |text: &str| OperationOptions::from_json(text.as_bytes()).unwrap();
+    let runs = [
+        (OperationKind::Update, with("{}"), "a"),
+        (OperationKind::Refresh, with(r#"{"refreshProgram":true}"#), "b"),
+        (
+            OperationKind::Update,
+            with(r#"{"refresh":true,"refreshProgram":true}"#),
+            "b",
+        ),
+        (OperationKind::Destroy, with(r#"{"destroyProgram":true}"#), "c"),
+    ];
+    let mut flagged = Vec::new();
+    for (kind, options, name) in runs {
+        let before = stack.snapshot().await.unwrap();
+        entries.0.lock().unwrap().clear();
+        let result = stack.start(kind, options, Some(renaming(name))).wait().await;
+        assert!(result.error.is_none(), "{:?}", result.error);
+        let mut ledger = Ledger::new(before);
+        for entry in &*entries.0.lock().unwrap() {
+            ledger.apply(entry).unwrap();
+            integrity::verify(&ledger.compose().unwrap()).unwrap();
+            let form = SecretForm::Plaintext;
+            let json = serde_json::to_value(EntryJson::new(entry, form)).unwrap();
+            flagged.extend(flags(kind, &json));
+        }
+        assert_eq!(ledger.compose().unwrap().resources, result.snapshot.resources);
+        provider.gone.lock().unwrap().push("gone".into());
+    }
+    assert_eq!(
+        flagged,
+        [
+            json!([OperationKind::Refresh.name(), "b", false]),
+            json!([OperationKind::Refresh.name(), null, true]),
+            json!([OperationKind::Refresh.name(), "last", false]),
+            json!([OperationKind::Update.name(), "b", false]),
+            json!([OperationKind::Update.name(), "last", false]),
+        ]
+    );
+    assert!(stack.snapshot().await.unwrap().resources.is_empty());
+}
+
+/// Returns operation, resource and whether it is gone, for an entry with one of the flags.
+fn flags(kind: OperationKind, entry: &Value) -> Option<Value> {
+    let gone = entry["deletedByRefresh"] == json!(true);
+    assert!(!gone || entry["resultOp"] == "delete", "{entry}");
+    let urn = entry["new"]["state"]["urn"].as_str();
+    let name = urn.and_then(|urn| urn.rsplit("::").next());
+    (entry["persistedRefresh"] == json!(true)).then(|| json!([kind.name(), name, gone]))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_a_program_is_refused_without_one_before_anything_happens() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let made = stack.start(
+        OperationKind::Update,
+        OperationOptions::default(),
+        Some(program(&[("a", "1")])),
+    );
+    assert!(made.wait().await.error.is_none());
+    provider.calls.lock().unwrap().clear();
+    for (kind, option) in [
+        (OperationKind::Refresh, "refreshProgram"),
+        (OperationKind::Destroy, "destroyProgram"),
+    ] {
+        let options = format!(r#"{{"{option}":true}}"#);
+        let options = OperationOptions::from_json(options.as_bytes()).unwrap();
+        let error = stack
+            .start(kind, options, None)
+            .wait()
+            .await
+            .error
+            .clone()
+            .unwrap();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert_eq!(
+            error.message(),
+            format!("the option {option} needs a program, and the stack shop/dev has none")
+        );
+    }
+    assert!(provider.calls.lock().unwrap().is_empty());
+    let recorded = stack.snapshot().await.unwrap().resources;
+    assert!(recorded.iter().any(|state| state.urn.name() == "a"));
+}
