@@ -68,6 +68,10 @@ export interface JournalSuccess extends Entry<"success"> {
     inPlace?: boolean;
     /** True when nothing changed that a state would show. */
     elided?: boolean;
+    /** True for a refresh that the program's registration asked for: the record stands at the end from now on. */
+    persistedRefresh?: boolean;
+    /** True for a refresh that found nothing: the record is no more. */
+    deletedByRefresh?: boolean;
 }
 
 /** A step has failed; the state is as it was before it. */

@@ -12,6 +12,17 @@ export interface OperationOptions {
     parallel?: number;
     /** Read every resource before an update or a destroy. */
     refresh?: boolean;
+    /**
+     * A refresh runs the program: each resource is read when the program registers it, by a provider that is configured
+     * as the program says; the others are read at the end. Where an update, or a destroy with its program, is to
+     * `refresh`, it reads each resource when the program registers it, instead of all of them first.
+     */
+    refreshProgram?: boolean;
+    /**
+     * A destroy runs the program, which says how providers are configured; then everything is deleted, also what the
+     * program registers.
+     */
+    destroyProgram?: boolean;
     /** A failed step stops only what depends on it. */
     continueOnError?: boolean;
     /** Delete and replace protected resources too. */

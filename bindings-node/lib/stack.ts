@@ -1,6 +1,6 @@
 /** A stack and the operations on it. */
 import type { Bridge } from "./bridge";
-import { awaited, guarded, type StackwrightError } from "./errors";
+import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
 import type { Native } from "./native";
 import { Operation, OPERATION_OPTIONS, type OperationOptions } from "./operation";
 import { refuseUnknown } from "./options";
@@ -63,13 +63,19 @@ export class Stack {
         return this.#start("update", options, "up");
     }
 
-    /** Reads every resource and records what is there. */
-    refresh(options: OperationOptions = {}): Operation {
+    /**
+     * Reads every resource and records what is there. With `refreshProgram` the program, or `program` in its place, says
+     * how providers are configured.
+     */
+    refresh(options: ProgramOptions = {}): Operation {
         return this.#start("refresh", options);
     }
 
-    /** Deletes every resource. */
-    destroy(options: OperationOptions = {}): Operation {
+    /**
+     * Deletes every resource. With `destroyProgram` the program, or `program` in its place, says how providers are
+     * configured.
+     */
+    destroy(options: ProgramOptions = {}): Operation {
         return this.#start("destroy", options);
     }
 
@@ -107,8 +113,12 @@ export class Stack {
     }
 
     #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: string = kind): Operation {
-        refuseUnknown(`${called}()`, options, kind === "update" ? PROGRAM_OPTIONS : OPERATION_OPTIONS);
+        refuseUnknown(`${called}()`, options, PROGRAM_OPTIONS);
         const { signal, onEvent, program, ...rest } = options;
+        const asked = kind === "update" ? undefined : (`${kind}Program` as const);
+        if (program !== undefined && asked !== undefined && options[asked] !== true) {
+            throw new InvalidInputError(`${called}() runs a program only with ${asked}: true`);
+        }
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
         const started = guarded(() => this.#native.start(kind, JSON.stringify(rest), added));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);

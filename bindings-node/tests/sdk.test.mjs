@@ -71,6 +71,41 @@ test("a program lives its life without any socket", async () => {
     assert.equal(provider.things.size, 0);
 });
 
+test("a refresh and a destroy run the program for its credentials", async () => {
+    let password = "old";
+    const provider = new Memory();
+    provider.configure = ({ inputs }) => {
+        if (inputs.password !== password) {
+            throw new Error(`${inputs.password} is not the password`);
+        }
+    };
+    const program = sdkProgram(async () => {
+        const config = new pulumi.Config();
+        const guarded = new pulumi.ProviderResource("mem", "guarded", { password: config.require("password") });
+        const a = new Thing("a", { content: "1" }, { provider: guarded });
+        new Thing("b", { content: a.size }, { provider: guarded });
+        const added = config.get("more") && new Thing("added", { content: "22" }, { provider: guarded });
+        return { id: a.id, ...(added ? { added: added.size } : {}) };
+    });
+    const engine = memoryEngine(provider);
+    let stack = await engine.stack("shop/dev", { config: { password }, program });
+    assert.deepEqual((await stack.up()).changes, { create: 4 });
+    password = "new";
+    provider.things.delete([...provider.things.keys()].find((id) => id.startsWith("b")));
+    stack = await engine.stack("shop/dev", { config: { password, more: "yes" }, program });
+    assert.match((await failureOf(stack.refresh())).message, /is not the password/);
+    const seen = await stack.refresh({ refreshProgram: true, dryRun: true });
+    assert.deepEqual(seen.changes, { delete: 1, same: 4, update: 1 });
+    const read = await stack.refresh({ refreshProgram: true });
+    assert.deepEqual(read.changes, { delete: 1, same: 4, update: 1 });
+    assert.ok(provider.things.has(read.outputs.id));
+    assert.ok(!("added" in read.outputs), "what does not exist is in no output");
+    assert.throws(() => stack.destroy({ program }), /destroyProgram: true/);
+    assert.equal((await stack.destroy({ destroyProgram: true })).changes.delete, 3);
+    assert.equal(provider.things.size, 0);
+    assert.equal(provider.calls.filter((call) => call.startsWith("create")).length, 2);
+});
+
 test("programs at once are strangers to each other, whatever happens to one", async () => {
     const engine = memoryEngine();
     const program = (fails) =>

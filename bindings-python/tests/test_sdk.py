@@ -15,7 +15,7 @@ pytest.importorskip("pulumi")
 import pulumi  # noqa: E402
 import stackwright as sw  # noqa: E402
 
-from conftest import MakeEngine, Memory  # noqa: E402
+from conftest import MakeEngine, Memory, states  # noqa: E402
 
 
 class Thing(pulumi.CustomResource):
@@ -72,6 +72,53 @@ def test_a_program_lives_from_preview_to_destroy(make_engine: MakeEngine, memory
             await stack.destroy()
             assert not memory.things
         assert (dict(os.environ), os.getcwd()) == before, "the process is as it was"
+
+    asyncio.run(run())
+
+
+class Guarded(Memory):
+    """Answers only those who know the password, which others may change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.password = "old"
+
+    def configure(self, request: sw.ConfigureRequest) -> None:
+        if request.inputs.get("password") != self.password:
+            raise PermissionError(f"{request.inputs.get('password')} is not the password")
+
+
+def test_a_refresh_and_a_destroy_run_the_program_for_its_credentials(make_engine: MakeEngine) -> None:
+    provider = Guarded()
+
+    def program() -> None:
+        guarded = pulumi.ProviderResource("mem", "guarded", {"password": pulumi.Config().require("password")})
+        a = Thing("a", {"size": 1}, pulumi.ResourceOptions(provider=guarded))
+        Thing("b", {"of": a.made}, pulumi.ResourceOptions(provider=guarded))
+        if pulumi.Config().get("more"):
+            new = Thing("new", {"size": 2}, pulumi.ResourceOptions(provider=guarded))
+            pulumi.export("new", new.made)
+        pulumi.export("id", a.id)
+
+    async def run() -> None:
+        async with make_engine(mem=provider) as engine:
+            stack = await engine.stack("shop/dev", program, config={"password": "old"})
+            assert (await stack.up()).changes == {"create": 4}
+            provider.password = "new"
+            provider.things.pop(next(id for id in provider.things if id.startswith("b")))
+            stack = await engine.stack("shop/dev", program, config={"password": "new", "more": "yes"})
+            with pytest.raises(sw.Error, match="is not the password"):
+                await stack.refresh()
+            seen = await stack.refresh(refresh_program=True, dry_run=True)
+            assert seen.changes == {"update": 1, "same": 4, "delete": 1}
+            read = await stack.refresh(refresh_program=True)
+            assert read.changes == {"update": 1, "same": 4, "delete": 1}
+            assert "new" not in read.outputs and read.outputs["id"] in provider.things
+            assert "b" not in states(await stack.export_deployment())
+            with pytest.raises(sw.InvalidInputError, match="destroy_program=True"):
+                stack.destroy(program=program)
+            assert (await stack.destroy(destroy_program=True)).changes["delete"] == 3
+            assert not provider.things and provider.count("create") == 2
 
     asyncio.run(run())
 

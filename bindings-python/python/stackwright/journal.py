@@ -62,6 +62,10 @@ class JournalEntry:
     """Whether ``new`` takes the place of the record with the same identity."""
     elided: bool
     """Whether the engine leaves the entry out of its own journal, as it changes nothing."""
+    persisted_refresh: bool
+    """Whether a refresh was asked for by the program's registration: the record stands at the end from now on."""
+    deleted_by_refresh: bool
+    """Whether a refresh found nothing: the record is gone."""
     order: tuple[int, ...]
     """The identities of all records, in the order that they have from now on."""
     records: tuple[Record, ...]
@@ -108,6 +112,8 @@ def parse(line: str) -> JournalEntry:
         new=None if new is None else _record(new),
         in_place=value.get("inPlace", False),
         elided=value.get("elided", False),
+        persisted_refresh=value.get("persistedRefresh", False),
+        deleted_by_refresh=value.get("deletedByRefresh", False),
         order=tuple(value.get("order") or ()),
         records=tuple(_record(record) for record in value.get("records") or ()),
         clear_pending=value.get("clearPending", False),

@@ -45,12 +45,17 @@ class OperationOptions(TypedDict, total=False):
     """Keep the monitor and the providers after the result, until :meth:`~stackwright.Operation.release`, and leave
     registrations unanswered that failed or came too late."""
     refresh_program: bool
-    """Not supported yet, as all that follows: an operation with it is refused before anything happens."""
+    """A refresh runs the program: each resource is read when the program registers it, by a provider that is configured
+    as the program says; the others are read at the end. Where an update, or a destroy with its program, is to
+    ``refresh``, it reads each resource when the program registers it, instead of all of them first."""
+    destroy_program: bool
+    """A destroy runs the program, which says how providers are configured; then everything is deleted, also what the
+    program registers."""
     targets: Sequence[str]
+    """Not supported yet, as all that follows: an operation with it is refused before anything happens."""
     target_dependents: bool
     excludes: Sequence[str]
     exclude_dependents: bool
-    destroy_program: bool
     plan: Mapping[str, Any]
     generate_plan: bool
     strict: bool

@@ -85,13 +85,23 @@ class Stack:
             raise InvalidInputError(f"the plan is a preview of {plan.stack}, not of {self.name}")
         return self._start("update", False, program, on_event, options)
 
-    def refresh(self, *, on_event: OnEvent | None = None, **options: Any) -> Operation:
-        """Reads every resource and records what is there; with ``dry_run=True`` it only says what it found."""
-        return self._start("refresh", bool(options.get("dry_run")), None, on_event, options)
+    def refresh(
+        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Any
+    ) -> Operation:
+        """Reads every resource and records what is there; with ``dry_run=True`` it only says what it found.
 
-    def destroy(self, *, on_event: OnEvent | None = None, **options: Any) -> Operation:
-        """Deletes every resource; with ``dry_run=True`` it only says what it would delete."""
-        return self._start("destroy", bool(options.get("dry_run")), None, on_event, options)
+        With ``refresh_program=True`` the program, or ``program`` in its place, says how providers are configured.
+        """
+        return self._start("refresh", bool(options.get("dry_run")), program, on_event, options)
+
+    def destroy(
+        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Any
+    ) -> Operation:
+        """Deletes every resource; with ``dry_run=True`` it only says what it would delete.
+
+        With ``destroy_program=True`` the program, or ``program`` in its place, says how providers are configured.
+        """
+        return self._start("destroy", bool(options.get("dry_run")), program, on_event, options)
 
     def _start(
         self,
@@ -105,8 +115,11 @@ class Stack:
         chosen: OperationOptions = {**options, "dry_run": is_preview}  # type: ignore[typeddict-item]
         encoded = _options.encode(chosen)
         failures: list[BaseException] = []
-        prepared = prepare(program or self._program, failures) if kind == "update" else None
-        if kind == "update" and prepared is None:
+        runs_program = kind == "update" or bool(options.get(f"{kind}_program"))
+        if program is not None and not runs_program:
+            raise InvalidInputError(f"{kind}() runs a program only with {kind}_program=True")
+        prepared = prepare(program or self._program, failures) if runs_program else None
+        if runs_program and prepared is None:
             raise InvalidInputError(f"the stack {self.name} has no program; give one to stack() or to this call")
         native = self._native.start(kind, encoded, prepared)
 
