@@ -6,4 +6,7 @@
 
 pub mod values;
 
+/// The largest message that any service of the protocols sends or takes, in bytes.
+pub const MESSAGE_LIMIT: usize = 400 * 1024 * 1024;
+
 include!(concat!(env!("OUT_DIR"), "/modules.rs"));

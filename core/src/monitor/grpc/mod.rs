@@ -17,9 +17,7 @@ use crate::{
 };
 
 pub(crate) use listening::Listening;
-
-/// How big a message may be; the protocol's peers agree on it.
-pub(crate) const MESSAGE_LIMIT: usize = 400 * 1024 * 1024;
+pub(crate) use stackwright_proto::MESSAGE_LIMIT;
 
 /// The ResourceMonitor and Engine services of one run, on a loopback port of their own.
 ///

@@ -6,8 +6,9 @@ use std::{
     time::Duration,
 };
 
-use stackwright_proto::pulumirpc::{
-    PluginAttach, ProviderHandshakeRequest, resource_provider_client::ResourceProviderClient,
+use stackwright_proto::{
+    MESSAGE_LIMIT,
+    pulumirpc::{PluginAttach, ProviderHandshakeRequest, resource_provider_client::ResourceProviderClient},
 };
 use tonic::{
     Code,
@@ -22,8 +23,6 @@ use crate::{
     runtime::Runtime,
 };
 
-/// The longest message, both ways: what the reference engine allows.
-const MESSAGE_LIMIT: usize = 400 * 1024 * 1024;
 /// Room for answers on their way, so that many small ones never wait for each other.
 const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;

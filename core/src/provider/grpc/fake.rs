@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use stackwright_proto::pulumirpc::{
-    self as rpc,
-    resource_provider_server::{ResourceProvider, ResourceProviderServer},
+use stackwright_proto::{
+    MESSAGE_LIMIT,
+    pulumirpc::{
+        self as rpc,
+        resource_provider_server::{ResourceProvider, ResourceProviderServer},
+    },
 };
 use tonic::{Request, Response, Status};
 
@@ -82,8 +85,11 @@ impl Fake {
     pub(crate) async fn serve(self) -> u16 {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
+        let service = ResourceProviderServer::new(self)
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(usize::MAX);
         let server = tonic::transport::Server::builder()
-            .add_service(ResourceProviderServer::new(self))
+            .add_service(service)
             .serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener));
         tokio::spawn(server);
         port

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use stackwright_proto::pulumirpc::resource_provider_client::ResourceProviderClient;
+use stackwright_proto::{MESSAGE_LIMIT, pulumirpc::resource_provider_client::ResourceProviderClient};
 use tonic::{Code, Status, transport::Channel};
 
-use super::status;
+use super::status::{self, BreakDownKind};
 use crate::{
     plugin::{PluginProcess, PluginTimeouts},
     provider::{ProviderError, ProviderStatus},
@@ -45,28 +45,36 @@ impl Peer {
             return status::provider_error(&failure);
         };
         let (name, place) = (&self.name, self.place());
-        let end = match &self.process {
-            Some(process) if break_down.connection => tokio::select! {
-                end = process.exited() => Some(end),
-                () = runtime.clock.wait(POST_MORTEM) => None,
-            },
-            _ => None,
-        };
-        let text = match end {
-            Some(end) => format!("plugin {name} [{place}] died during {call}: {end}"),
-            None => format!(
-                "plugin {name} [{place}] could not be spoken to during {call}: {}",
-                break_down.text
-            ),
-        };
-        let kind = if break_down.connection {
-            ProviderStatus::Unavailable
-        } else {
-            ProviderStatus::from_code(i32::from(failure.code()))
-        };
-        ProviderError {
-            unreadable: !break_down.connection,
-            ..ProviderError::new(kind, text)
+        let said =
+            |text: &str| format!("plugin {name} [{place}] could not be spoken to during {call}: {text}");
+        match break_down.kind {
+            BreakDownKind::Unsent => {
+                let text = said(&format!("the message is larger than {} MiB", MESSAGE_LIMIT >> 20));
+                ProviderError::new(ProviderStatus::ResourceExhausted, text)
+            }
+            BreakDownKind::Nonsense => {
+                let kind = ProviderStatus::from_code(i32::from(failure.code()));
+                ProviderError {
+                    unreadable: true,
+                    ..ProviderError::new(kind, said(&break_down.text))
+                }
+            }
+            BreakDownKind::Connection => {
+                let text = match self.end(runtime).await {
+                    Some(end) => format!("plugin {name} [{place}] died during {call}: {end}"),
+                    None => said(&break_down.text),
+                };
+                ProviderError::new(ProviderStatus::Unavailable, text)
+            }
+        }
+    }
+
+    /// Returns how the process ended, if it is ours and ends soon.
+    async fn end(&self, runtime: &Runtime) -> Option<String> {
+        let process = self.process.as_ref()?;
+        tokio::select! {
+            end = process.exited() => Some(end),
+            () = runtime.clock.wait(POST_MORTEM) => None,
         }
     }
 

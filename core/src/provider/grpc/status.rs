@@ -16,19 +16,33 @@ use crate::{
 
 /// What kept a call from getting an answer of the provider's.
 pub(super) struct BreakDown {
-    /// True when the connection broke, false when what came over it made no sense.
-    pub(super) connection: bool,
+    pub(super) kind: BreakDownKind,
     /// The causes, outermost first.
     pub(super) text: String,
 }
 
+/// Where a call broke down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BreakDownKind {
+    /// The connection broke: nobody knows how far the call came.
+    Connection,
+    /// What came over it made no sense: the call was made.
+    Nonsense,
+    /// The call was never made, because its message is too large.
+    Unsent,
+}
+
 /// Texts of statuses that this side makes when what it receives is no answer of the protocol.
-const NONSENSE: [&str; 4] = [
+const NONSENSE: [&str; 5] = [
     "failed to decode Protobuf message",
     "grpc-status header missing",
     "protocol error: received message with",
     "Unexpected EOF decoding stream",
+    "Error, decoded message length too large",
 ];
+
+/// What a message that is too large to be sent makes of its own stream.
+const UNSENT: &str = "stream error sent by user";
 
 /// Tells whether a status was made on this side of the connection, and why.
 pub(super) fn break_down(status: &Status) -> Option<BreakDown> {
@@ -46,10 +60,14 @@ pub(super) fn break_down(status: &Status) -> Option<BreakDown> {
         }
         source = cause.source();
     }
-    Some(BreakDown {
-        connection: !nonsense,
-        text,
-    })
+    let kind = if nonsense {
+        BreakDownKind::Nonsense
+    } else if text.contains(UNSENT) {
+        BreakDownKind::Unsent
+    } else {
+        BreakDownKind::Connection
+    };
+    Some(BreakDown { kind, text })
 }
 
 /// Returns a detail of a status, or what is wrong with it.

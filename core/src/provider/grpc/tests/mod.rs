@@ -79,7 +79,7 @@ fn secret(text: &str) -> PropertyValue {
     PropertyValue::secret(text.into())
 }
 
-fn wire(entries: impl IntoIterator<Item = (&'static str, &'static str)>) -> Struct {
+fn wire<'a>(entries: impl IntoIterator<Item = (&'static str, &'a str)>) -> Struct {
     let string = |text: &str| stackwright_proto::values::Value {
         kind: Some(Kind::StringValue(text.into())),
     };

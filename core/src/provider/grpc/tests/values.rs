@@ -1,5 +1,7 @@
 //! Values on their way: secrets, unknowns, assets and differences.
 
+use stackwright_proto::MESSAGE_LIMIT;
+
 use super::*;
 
 #[tokio::test]
@@ -145,4 +147,45 @@ async fn a_function_s_result_is_secret_when_its_arguments_were_and_may_hold_no_u
             .contains("plugin files answered Invoke with bad values"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn large_values_go_to_a_provider_and_come_back() {
+    let fake = Fake {
+        create: Some(Box::new(|request: rpc::CreateRequest| {
+            Ok(created(request.properties.unwrap_or_default()))
+        })),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let inputs = map([("text", "x".repeat(64 << 20).into())]);
+    let response = provider.create(create(inputs.clone(), false)).await.unwrap();
+    assert!(response.outputs == inputs, "the value came back changed");
+}
+
+#[tokio::test]
+async fn a_value_past_the_limit_is_not_sent_and_one_that_comes_is_unreadable() {
+    let fake = Fake {
+        create: Some(Box::new(|_| {
+            let text = "x".repeat(MESSAGE_LIMIT);
+            Ok(created(wire([("text", text.as_str())])))
+        })),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let inputs = map([("text", "x".repeat(MESSAGE_LIMIT).into())]);
+    let error = provider.create(create(inputs, false)).await.unwrap_err();
+    assert!(
+        error
+            .message
+            .ends_with("during Create: the message is larger than 400 MiB"),
+        "{error}"
+    );
+    assert!(!error.unreadable && error.status == ProviderStatus::ResourceExhausted);
+    // What the provider has done nobody knows then.
+    let error = provider
+        .create(create(PropertyMap::new(), false))
+        .await
+        .unwrap_err();
+    assert!(error.unreadable && error.message.contains("too large"), "{error}");
 }
