@@ -1,6 +1,7 @@
 //! Operations over stored state: recovery, commits, crashes at every write, export and import.
 
 use super::*;
+use crate::secrets::SecretsProvider as _;
 use crate::{
     executor::StepOp,
     property::{PropertyMap, PropertyValue},
@@ -291,6 +292,13 @@ async fn an_export_needs_no_passphrase_and_an_import_restores_it() {
     let sealed = stack.export(&wrong, false).await.unwrap();
     let error = stack.export(&wrong, true).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Decrypt);
+    let place =
+        "the state of stack 'organization/fixtures/dev' is .pulumi/stacks/fixtures/dev.json in memory://";
+    assert!(
+        error.hints().iter().any(|hint| hint == place),
+        "{:?}",
+        error.hints()
+    );
     let shown = stack.export(&right, true).await.unwrap();
     let parse = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).unwrap();
     assert_eq!(

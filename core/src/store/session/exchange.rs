@@ -1,0 +1,97 @@
+//! Export and import: a stack's state as a deployment document.
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    secrets::SecretsProvider,
+    state::{
+        Snapshot,
+        deployment::{
+            Layout, SecretsAccess, SecretsShown, read_checkpoint, read_deployment, write_deployment,
+        },
+    },
+    store::StackStorage,
+    urn::Urn,
+};
+
+impl StackStorage {
+    /// Returns the state as a deployment document. Without showing secrets, no key is needed unless an operation was
+    /// interrupted.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub async fn export(&self, secrets: &dyn SecretsProvider, show_secrets: bool) -> Result<Vec<u8>> {
+        if !show_secrets {
+            let stored = self.read().await?;
+            if stored.journal.is_none() {
+                let checkpoint = read_checkpoint(&stored.checkpoint, SecretsAccess::Sealed, false).await?;
+                let snapshot = checkpoint.snapshot.unwrap_or_default();
+                return write_deployment(&snapshot, SecretsShown::Sealed, Layout::Pretty).await;
+            }
+        }
+        let loaded = self.load(secrets).await?;
+        let shown = if show_secrets {
+            SecretsShown::Plaintext
+        } else {
+            SecretsShown::Encrypted
+        };
+        write_deployment(&loaded.snapshot, shown, Layout::Pretty).await
+    }
+
+    /// Replaces the state by a deployment document; what is there need not be readable.
+    ///
+    /// # Errors
+    /// [`ErrorKind::State`] when the document is none, its state is invalid or another stack's, [`ErrorKind::Conflict`] while somebody
+    /// holds the stack; the state is as it was then.
+    pub async fn import(&self, secrets: &dyn SecretsProvider, document: &[u8]) -> Result<()> {
+        let mut imported = read_deployment(document, SecretsAccess::Open(secrets), true).await?;
+        self.refuse_foreign(&imported)?;
+        let lock = self.lock().await?;
+        let result = async {
+            let loaded = match self.load(secrets).await {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt
+                    ) =>
+                {
+                    self.unread().await?
+                }
+                loaded => loaded?,
+            };
+            let mut current = loaded.snapshot.clone();
+            if imported.secrets.is_none() {
+                imported.secrets = match current.secrets.take() {
+                    Some(manager) => Some(manager),
+                    None => Some(secrets.create().await?),
+                };
+                current.secrets.clone_from(&imported.secrets);
+            }
+            let session = self.begin(loaded, &current, "import").await?;
+            session.commit(&imported).await
+        }
+        .await;
+        let released = lock.release().await;
+        result.and(released)
+    }
+
+    /// Refuses another stack's state: the next update would take all that is in it for left over, and delete it.
+    fn refuse_foreign(&self, imported: &Snapshot) -> Result<()> {
+        let name = self.name();
+        let foreign = |urn: &&Urn| urn.stack() != name.stack() || urn.project() != name.project();
+        match imported.resources.iter().map(|record| &record.urn).find(foreign) {
+            None => Ok(()),
+            Some(urn) => Err(Error::new(
+                ErrorKind::State,
+                format!(
+                    "resource {urn} belongs to stack '{}/{}', not to '{}/{}'",
+                    urn.project(),
+                    urn.stack(),
+                    name.project(),
+                    name.stack()
+                ),
+            )
+            .with_urn(urn.clone())
+            .with_hint("a state can be moved to another stack once all its URNs name that stack")),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Loading: the checkpoint, with what an interrupted operation left in the journal beside it.
+
+use crate::{
+    diagnostic::Diagnostic,
+    error::{Error, ErrorKind, Result},
+    secrets::SecretsProvider,
+    state::{
+        Snapshot,
+        deployment::{SecretsAccess, read_checkpoint},
+        integrity,
+        journal::{Recovery, recover},
+    },
+    store::{StackStorage, StoredStack, layout::CHECKPOINT_ENDINGS},
+};
+
+/// A stack's state, with what an interrupted operation left in its journal.
+#[derive(Debug)]
+pub struct LoadedStack {
+    /// The state, which has been checked.
+    pub snapshot: Snapshot,
+    /// What people should know about it.
+    pub warnings: Vec<Diagnostic>,
+    pub(super) stored: StoredStack,
+    pub(super) leftover: Leftover,
+}
+
+/// What has to be done with a journal that was left behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leftover {
+    /// There is none.
+    Nothing,
+    /// It holds nothing that the checkpoint does not.
+    Discard,
+    /// It is part of the loaded state and must become part of the checkpoint.
+    Fold,
+    /// It belongs to another checkpoint.
+    SetAside,
+}
+
+impl StackStorage {
+    /// Reads the state; entries that an interrupted operation left in its journal are part of it. Writes nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the stack does not exist, [`ErrorKind::State`] when its state is damaged,
+    /// [`ErrorKind::Decrypt`] when a secret cannot be decrypted.
+    pub async fn load(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
+        let loaded = self.load_unplaced(secrets).await;
+        loaded.map_err(|error| match error.kind() {
+            ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt => {
+                let name = self.name();
+                let checkpoint = name.checkpoint(CHECKPOINT_ENDINGS[0]);
+                error.with_hint(format!(
+                    "the state of stack '{}' is {checkpoint} in {}",
+                    name.qualified(),
+                    self.store().url()
+                ))
+            }
+            _ => error,
+        })
+    }
+
+    /// As [`Self::load`]; the errors do not say where the state is.
+    async fn load_unplaced(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
+        let stored = self.read().await?;
+        let mut warnings = Vec::new();
+        let recovery = match &stored.journal {
+            Some(journal) => Some(recover(Some(&stored.checkpoint), journal, secrets).await?),
+            None => None,
+        };
+        let (leftover, recovered) = match recovery {
+            None => (Leftover::Nothing, None),
+            Some(Recovery::Empty | Recovery::AlreadyFolded) => (Leftover::Discard, None),
+            Some(Recovery::Extends(recovered)) => {
+                let snapshot = recovered.snapshot()?;
+                // What is folded replaces the checkpoint, so that it must be sound before and not after.
+                integrity::verify(&snapshot).map_err(|error| self.unsound_journal(&error))?;
+                (Leftover::Fold, Some(snapshot))
+            }
+            Some(Recovery::Orphan(header)) => {
+                warnings.push(Diagnostic::warning(format!(
+                    "the journal of an interrupted {} of stack '{}' (started {}) does not belong to its checkpoint, \
+                     which somebody else has changed or restored since; its changes are not part of the state",
+                    header.operation,
+                    self.name().stack(),
+                    header.started,
+                )));
+                (Leftover::SetAside, None)
+            }
+        };
+        let snapshot = match recovered {
+            Some(snapshot) => snapshot,
+            None => read_checkpoint(&stored.checkpoint, SecretsAccess::Open(secrets), true)
+                .await?
+                .snapshot
+                .unwrap_or_default(),
+        };
+        Ok(LoadedStack {
+            snapshot,
+            warnings,
+            stored,
+            leftover,
+        })
+    }
+
+    fn unsound_journal(&self, error: &Error) -> Error {
+        let text = format!(
+            "the journal {} of an interrupted operation leads to an invalid state: {error}",
+            self.name().journal()
+        );
+        Error::new(ErrorKind::State, text)
+            .with_hint("checkpoint and journal are as they were; importing a state replaces both".to_owned())
+    }
+
+    /// Returns an empty state in the place of one that cannot be read, with the journal beside it to be set aside.
+    pub(super) async fn unread(&self) -> Result<LoadedStack> {
+        let stored = self.read().await?;
+        let leftover = match &stored.journal {
+            Some(_) => Leftover::SetAside,
+            None => Leftover::Nothing,
+        };
+        Ok(LoadedStack {
+            snapshot: Snapshot::default(),
+            warnings: Vec::new(),
+            stored,
+            leftover,
+        })
+    }
+}
