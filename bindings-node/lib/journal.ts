@@ -72,6 +72,8 @@ export interface JournalSuccess extends Entry<"success"> {
     persistedRefresh?: boolean;
     /** True for a refresh that found nothing: the record is no more. */
     deletedByRefresh?: boolean;
+    /** True when the record was left out by targets or excludes, and was taken over as it is. */
+    untargeted?: boolean;
 }
 
 /** A step has failed; the state is as it was before it. */

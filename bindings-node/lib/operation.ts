@@ -27,8 +27,20 @@ export interface OperationOptions {
     continueOnError?: boolean;
     /** Delete and replace protected resources too. */
     ignoreProtect?: boolean;
-    /** URNs of resources to be replaced whatever has changed. */
+    /** URNs of resources to be replaced whatever has changed, globs as in `targets`. */
     replaceTargets?: string[];
+    /**
+     * URNs of the only resources to be worked on; in a glob, `*` stands for anything but a colon and `**` for anything. What
+     * is left out keeps its record to the letter, or is not created: its outputs are unknown then. Providers and the stack
+     * itself are always worked on. A target that names no resource fails the operation.
+     */
+    targets?: string[];
+    /** What depends on a target is a target, too. */
+    targetDependents?: boolean;
+    /** URNs of resources to be left alone, globs as in `targets`. They say nothing where there are targets. */
+    excludes?: string[];
+    /** What depends on an excluded resource is excluded, too. */
+    excludeDependents?: boolean;
     /** Compare inputs before asking providers. */
     useLegacyDiff?: boolean;
     /** Show secret values in events. */

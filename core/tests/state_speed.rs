@@ -130,6 +130,7 @@ async fn thousands_of_tasks_append_two_hundred_thousand_entries_a_second() {
                         new: Some(new),
                         in_place: false,
                         elided: false,
+                        untargeted: false,
                     };
                     journal.append(OperationId(1), record).await.unwrap();
                 }

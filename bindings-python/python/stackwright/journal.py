@@ -66,6 +66,8 @@ class JournalEntry:
     """Whether a refresh was asked for by the program's registration: the record stands at the end from now on."""
     deleted_by_refresh: bool
     """Whether a refresh found nothing: the record is gone."""
+    untargeted: bool
+    """Whether the record was left out by targets or excludes, and was taken over as it is."""
     order: tuple[int, ...]
     """The identities of all records, in the order that they have from now on."""
     records: tuple[Record, ...]
@@ -114,6 +116,7 @@ def parse(line: str) -> JournalEntry:
         elided=value.get("elided", False),
         persisted_refresh=value.get("persistedRefresh", False),
         deleted_by_refresh=value.get("deletedByRefresh", False),
+        untargeted=value.get("untargeted", False),
         order=tuple(value.get("order") or ()),
         records=tuple(_record(record) for record in value.get("records") or ()),
         clear_pending=value.get("clearPending", False),

@@ -19,7 +19,17 @@ class OperationOptions(TypedDict, total=False):
     refresh: bool
     """Read every resource first."""
     replace_targets: Sequence[str]
-    """URNs of resources to be replaced whatever has changed."""
+    """URNs of resources to be replaced whatever has changed, globs as in ``targets``."""
+    targets: Sequence[str]
+    """URNs of the only resources to be worked on; in a glob, ``*`` stands for anything but a colon and ``**`` for anything.
+    What is left out keeps its record to the letter, or is not created: its outputs are unknown then. Providers and the
+    stack itself are always worked on. A target that names no resource fails the operation."""
+    target_dependents: bool
+    """What depends on a target is a target, too."""
+    excludes: Sequence[str]
+    """URNs of resources to be left alone, globs as in ``targets``. They say nothing where there are targets."""
+    exclude_dependents: bool
+    """What depends on an excluded resource is excluded, too."""
     continue_on_error: bool
     """A failed step stops only what depends on it."""
     ignore_protect: bool
@@ -51,12 +61,8 @@ class OperationOptions(TypedDict, total=False):
     destroy_program: bool
     """A destroy runs the program, which says how providers are configured; then everything is deleted, also what the
     program registers."""
-    targets: Sequence[str]
-    """Not supported yet, as all that follows: an operation with it is refused before anything happens."""
-    target_dependents: bool
-    excludes: Sequence[str]
-    exclude_dependents: bool
     plan: Mapping[str, Any]
+    """Not supported yet, as all that follows: an operation with it is refused before anything happens."""
     generate_plan: bool
     strict: bool
     required_policies: Sequence[Mapping[str, Any]]

@@ -119,6 +119,7 @@ impl Executor {
             in_place: step.op == StepOp::Refresh && !step.detail.persisted,
             new: recorded,
             elided,
+            untargeted: step.detail.untargeted,
         })
     }
 }

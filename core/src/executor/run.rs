@@ -183,7 +183,7 @@ fn mark_old(step: &mut Step) {
 
 /// Wraps the outputs that the resource's options, or its secret inputs, make secret.
 fn mark_secrets(step: &Step, state: Arc<ResourceState>) -> Arc<ResourceState> {
-    if step.op == StepOp::Replace {
+    if step.op == StepOp::Replace || step.detail.untargeted {
         return state;
     }
     let outputs = state

@@ -11,12 +11,17 @@ use crate::{
     urn::Urn,
 };
 
+/// A record that is to be deleted, with its position in the base and the kind of its step.
+pub(super) type Condemned = (usize, StateRef, StepOp);
+
 impl Generator {
     /// Deletes every record that this run has not dealt with, and the old halves of its replacements.
     ///
     /// Failures have been reported when this returns; the control tells whether there were any.
     pub async fn delete_leftovers(&self) {
-        let condemned = self.condemned(&self.still_needed());
+        let Some((condemned, _)) = self.spare(self.condemned(&self.still_needed()), Vec::new()).await else {
+            return;
+        };
         let positions: Vec<usize> = condemned.iter().map(|(position, ..)| *position).collect();
         let order = self.order_of(&positions);
         let condemned = condemned.into_iter().map(|(_, record, op)| (record, op));
@@ -92,7 +97,7 @@ impl Generator {
     }
 
     /// Returns what of the base is to be deleted, with its position there and the kind of its step.
-    pub(super) fn condemned(&self, spared: &FxHashSet<usize>) -> Vec<(usize, StateRef, StepOp)> {
+    pub(super) fn condemned(&self, spared: &FxHashSet<usize>) -> Vec<Condemned> {
         // What was read in this run is deleted as it was found, and not as it was recorded.
         let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         let replaced: FxHashMap<_, _> = replaced.iter().map(|record| (record.id, record)).collect();

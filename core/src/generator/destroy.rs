@@ -22,9 +22,9 @@ use crate::{
 
 /// A record that the program has registered and that is to be deleted when the program has ended.
 pub(super) struct Removal {
-    record: StateRef,
+    pub(super) record: StateRef,
     /// The record that it went on from.
-    old: Option<StateRef>,
+    pub(super) old: Option<StateRef>,
 }
 
 impl Generator {
@@ -90,8 +90,10 @@ impl Generator {
         };
         let mut removals = std::mem::take(&mut *self.removals.lock().unwrap_or_else(PoisonError::into_inner));
         removals.retain(|removal| !is_spared(removal));
+        let Some((left, removals)) = self.spare(self.condemned(&spared), removals).await else {
+            return;
+        };
         let former = former_names(&removals);
-        let left = self.condemned(&spared);
         let mut condemned = Vec::with_capacity(left.len() + removals.len());
         let mut plain = Vec::with_capacity(condemned.capacity());
         let mut complete = Vec::with_capacity(condemned.capacity());

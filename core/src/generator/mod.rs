@@ -21,6 +21,7 @@ mod refresh;
 mod register;
 mod replacement;
 mod skipped_create;
+mod targets;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,6 +39,7 @@ use crate::{
 pub use claims::Claim;
 pub(crate) use claims::Claims;
 pub use purpose::Purpose;
+pub use targets::{TargetSet, Targeting};
 
 use build::new_state;
 
@@ -48,8 +50,8 @@ pub struct GeneratorOptions {
     pub stack: String,
     /// The project's name.
     pub project: String,
-    /// URNs that are to be replaced whatever Diff says.
-    pub replace_targets: Vec<String>,
+    /// Which resources are worked on and replaced; `None` when nothing is said of that.
+    pub targeting: Option<Arc<Targeting>>,
     /// Inputs are compared without asking the provider.
     pub use_legacy_diff: bool,
     /// Programs are not told of resource references.

@@ -30,6 +30,11 @@ impl Generator {
         self.options.refreshes || self.options.purpose != Purpose::Update
     }
 
+    /// Tells whether registrations may be answered without a record of their own.
+    pub(super) fn may_leave_out(&self) -> bool {
+        self.deviates() || self.options.targeting.is_some()
+    }
+
     /// Reads a registered record where the run asks for that, and answers the registrations that are no goals.
     pub(super) async fn approach(
         &self,

@@ -47,11 +47,14 @@ impl Generator {
         if let Some(skipped) = self.await_dependencies(&urn, &goal).await? {
             return Ok(skipped);
         }
-        if self.deviates() && self.needs_skipped(&goal) {
+        if self.options.purpose != Purpose::Update && self.needs_skipped(&goal) {
             if let Some(old) = &old {
                 self.claims.forgo(old);
             }
             return Box::pin(self.skip_create(&urn, &goal, old.as_ref())).await;
+        }
+        if let Some(targeting) = self.options.targeting.as_deref() {
+            Box::pin(self.aim_read(targeting, &urn, &goal)).await?;
         }
         if let Some(old) = &old {
             // What was deleted meanwhile is still on record, and goes with the rest at the end.

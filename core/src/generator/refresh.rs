@@ -64,11 +64,14 @@ impl Generator {
     ///
     /// Failures have been reported when this returns; the control tells whether there were any.
     pub async fn refresh_leftovers(&self) {
-        let records = self.base.records().iter();
-        let left: Vec<StateRef> = records
-            .filter(|record| record.state.view_of.is_none() && !self.claims.is_operated(record.id))
-            .cloned()
-            .collect();
+        let targeting = self.options.targeting.as_ref();
+        let chosen = targeting.map(|targeting| targeting.chosen(self.base.records()));
+        let records = self.base.records().iter().enumerate();
+        let left = records.filter(|(position, record)| {
+            let is_chosen = chosen.as_ref().is_none_or(|chosen| chosen[*position]);
+            is_chosen && record.state.view_of.is_none() && !self.claims.is_operated(record.id)
+        });
+        let left: Vec<StateRef> = left.map(|(_, record)| record.clone()).collect();
         let named: Vec<_> = left
             .iter()
             .map(|record| self.with_present_provider(&record.state))

@@ -31,7 +31,7 @@ pub(super) struct Registering {
 }
 
 /// What a registration comes to.
-enum Decision {
+pub(super) enum Decision {
     /// It is answered already.
     Answer(RegisterOutcome),
     /// Steps have to run.
@@ -97,6 +97,9 @@ impl Generator {
             return Err(Unanswered::Ending);
         }
         if let Some(skipped) = self.await_dependencies(&urn, &goal).await? {
+            if self.is_left_out(&urn, &goal) {
+                return Ok(Decision::Answer(skipped));
+            }
             let skipped = Box::pin(self.check_skipped(urn, old, goal, skipped)).await;
             return skipped.map(Decision::Answer);
         }
@@ -104,6 +107,12 @@ impl Generator {
             Some(old) => self.claims.begin(&urn, old).await,
             None => None,
         };
+        if let Some(targeting) = self.options.targeting.as_deref() {
+            let aimed = self.aim(targeting, &urn, old.as_ref(), &goal, recreating.as_deref());
+            if let Some(decision) = Box::pin(aimed).await? {
+                return Ok(decision);
+            }
+        }
         // Nothing is asked of a record that another's replacement has deleted already.
         let old = if self.deviates() && recreating.is_none() {
             match Box::pin(self.approach(&urn, old, &goal)).await? {
@@ -275,10 +284,8 @@ impl Generator {
     }
 
     fn is_replace_target(&self, urn: &Urn) -> bool {
-        self.options
-            .replace_targets
-            .iter()
-            .any(|target| target == urn.as_str())
+        let targeting = self.options.targeting.as_ref();
+        targeting.is_some_and(|targeting| targeting.replaced.contains(urn))
     }
 }
 

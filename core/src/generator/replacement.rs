@@ -76,6 +76,7 @@ impl Generator {
         new: Arc<ResourceState>,
         difference: &Difference,
     ) -> Result<RegisterOutcome, Unanswered> {
+        self.refuse_lost_provider(old)?;
         let dependents = self.dependents_to_replace(&registering.urn, old).await?;
         let mut reserved = Reserved {
             claims: &self.claims,

@@ -9,6 +9,7 @@ mod result;
 mod run_program;
 mod session;
 mod stack_context;
+mod targets;
 mod verdict;
 mod with_program;
 mod work;

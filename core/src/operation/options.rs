@@ -30,11 +30,13 @@ pub struct OperationOptions {
     /// A destroy runs the program, which says how providers are configured; then everything is deleted, also what the
     /// program registers.
     pub destroy_program: bool,
-    /// URNs of the only resources to be worked on. Not supported yet.
+    /// URNs of the only resources to be worked on; in a glob, `*` stands for anything but a colon and `**` for anything.
+    /// What is left out keeps its record to the letter, or is not created: its outputs are unknown then. Providers and
+    /// the stack itself are always worked on. A target that names no resource fails the operation.
     pub targets: Vec<String>,
     /// What depends on targets is a target, too. It says nothing without targets.
     pub target_dependents: bool,
-    /// URNs of resources to be left alone. Not supported yet.
+    /// URNs of resources to be left alone, globs as in `targets`. They say nothing where there are targets.
     pub excludes: Vec<String>,
     /// What depends on excluded resources is excluded, too. It says nothing without excludes.
     pub exclude_dependents: bool,
@@ -42,7 +44,7 @@ pub struct OperationOptions {
     pub continue_on_error: bool,
     /// Delete and replace protected resources too.
     pub ignore_protect: bool,
-    /// URNs of resources to be replaced whatever has changed.
+    /// URNs of resources to be replaced whatever has changed, globs as in `targets`.
     pub replace_targets: Vec<String>,
     /// A plan that the update must keep to. Not supported yet.
     pub plan: Option<Value>,
@@ -135,8 +137,6 @@ impl OperationOptions {
     #[must_use]
     pub fn unsupported(&self) -> Vec<&'static str> {
         let set = [
-            ("targets", !self.targets.is_empty()),
-            ("excludes", !self.excludes.is_empty()),
             ("plan", self.plan.is_some()),
             ("generatePlan", self.generate_plan),
             ("strict", self.strict),
@@ -212,8 +212,7 @@ mod tests {
         let options = OperationOptions::from_json(text).unwrap();
         assert_eq!(
             options.check().unwrap_err().message(),
-            "unsupported options: targets, excludes, plan, generatePlan, strict, \
-             requiredPolicies, localPolicyPacks, snippets, targetSnippets"
+            "unsupported options: plan, generatePlan, strict, requiredPolicies, localPolicyPacks, snippets, targetSnippets"
         );
     }
 
@@ -222,7 +221,8 @@ mod tests {
         let text =
             br#"{"parallelDiff":true,"experimental":true,"skipPluginPreInstall":true,"targetDependents":true,
             "useLegacyRefreshDiff":true,"disableOutputValues":true,"disableProviderPreview":true,"plan":null,
-            "targets":[],"holdSession":true,"refreshProgram":true,"destroyProgram":true}"#;
+            "targets":["a"],"excludes":["b"],"excludeDependents":true,"holdSession":true,"refreshProgram":true,
+            "destroyProgram":true}"#;
         let options = OperationOptions::from_json(text).unwrap();
         options.check().unwrap();
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     error::{Error, Result},
     executor::{Executor, ExecutorOptions, Step, StepOp, run_in_order},
+    generator::Targeting,
     operation::{Frame, OperationKind},
     provider::ProviderRegistry,
     state::{Base, Journal, Ledger, OperationId, Snapshot, StateRef, journal::NoJournal},
@@ -20,17 +21,20 @@ impl Frame {
         executor: &Arc<Executor>,
         registry: &Arc<ProviderRegistry>,
         base: Arc<Base>,
+        targeting: Option<&Targeting>,
     ) -> Result<Arc<Base>> {
         if self.options.reads_with_program(self.kind) {
             return Ok(base);
         }
         let all = self.kind == OperationKind::Refresh || self.options.refresh;
-        let wanted: Vec<StateRef> = base
-            .records()
-            .iter()
-            .filter(|record| record.state.view_of.is_none() && (all || record.state.refresh_before_update))
-            .cloned()
-            .collect();
+        let chosen = targeting.map(|targeting| targeting.chosen(base.records()));
+        let is_chosen = |position: usize| chosen.as_ref().is_none_or(|chosen| chosen[position]);
+        let records = base.records().iter().enumerate();
+        let wanted = records.filter(|(position, record)| {
+            let state = &record.state;
+            state.view_of.is_none() && (all || state.refresh_before_update) && is_chosen(*position)
+        });
+        let wanted: Vec<StateRef> = wanted.map(|(_, record)| record.clone()).collect();
         if wanted.is_empty() && !(all && self.kind == OperationKind::Refresh) {
             return Ok(base);
         }

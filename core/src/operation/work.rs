@@ -99,7 +99,16 @@ impl Frame {
         base: Arc<Base>,
         run: Arc<RunInfo>,
     ) -> Option<PropertyMap> {
-        let base = match self.refresh_pass(executor, registry, base).await {
+        let targeting = self.targeting();
+        let purpose = self.options.program_purpose(self.kind);
+        // A program may still register what the operation is about.
+        if purpose.is_none() && !self.targets_exist(targeting.as_deref(), |urn| base.live(urn).is_some()) {
+            return None;
+        }
+        let base = match self
+            .refresh_pass(executor, registry, base, targeting.as_deref())
+            .await
+        {
             Ok(base) => base,
             Err(error) => {
                 self.control.fail(Failure::Fatal(error), true);
@@ -109,14 +118,13 @@ impl Frame {
         if self.control.has_failed() || self.control.is_stopped() {
             return None;
         }
-        let purpose = self.options.program_purpose(self.kind);
         if purpose.is_none() && self.kind == OperationKind::Refresh {
             return None;
         }
         let options = GeneratorOptions {
             stack: self.stack.stack.clone(),
             project: self.stack.project.clone(),
-            replace_targets: self.options.replace_targets.clone(),
+            targeting: targeting.clone(),
             use_legacy_diff: self.options.use_legacy_diff,
             disable_resource_references: self.options.disable_resource_references,
             disable_output_values: self.options.disable_output_values,
@@ -130,7 +138,13 @@ impl Frame {
             Arc::clone(registry),
         ));
         if purpose.is_some() {
-            return self.run_program(&generator, run).await;
+            let outputs = self.run_program(&generator, run).await;
+            if !(self.control.has_failed() || self.control.is_cancelled()) {
+                self.targets_exist(targeting.as_deref(), |urn| {
+                    generator.base().live(urn).is_some() || generator.is_registered(urn)
+                });
+            }
+            return outputs;
         }
         generator.delete_leftovers().await;
         None

@@ -86,6 +86,8 @@ pub enum JournalRecord {
         /// True when nothing worth a write changed: stores may skip the entry. The record then keeps its identity
         /// (`removed` holds that of `new`, and nothing else), so that later entries make sense without this one.
         elided: bool,
+        /// True when the record was left out by targets or excludes, and was taken over as it is.
+        untargeted: bool,
     },
     /// A step has failed and changed nothing.
     Failure {

@@ -1,5 +1,6 @@
 //! Claims: which URNs and aliases this run has taken, decided in the order of arrival.
 
+mod left_out;
 mod reservation;
 mod waiting;
 
@@ -64,6 +65,10 @@ struct Taken {
     skipped: FxHashSet<Urn>,
     /// Registrations that leave no record of their own, so that outputs that the program publishes of them are dropped.
     unrecorded: FxHashSet<Urn>,
+    /// What targets leave alone.
+    left_out: left_out::LeftOut,
+    /// How many registrations have arrived.
+    arrivals: u32,
 }
 
 /// Something that others may wait for.
@@ -79,6 +84,10 @@ struct Progress {
     custom: bool,
     /// A custom resource has published outputs of its own.
     published: bool,
+    /// Targets or excludes are about it: it is named, or depends on what is.
+    chosen: bool,
+    /// Its place in the order of arrival.
+    arrival: u32,
     children: Vec<Urn>,
 }
 
@@ -161,8 +170,10 @@ impl Claims {
         if taken.registrations.contains_key(&urn) {
             return Err(Refusal::Duplicate(urn));
         }
+        taken.arrivals = taken.arrivals.wrapping_add(1);
         let progress = Progress {
             custom: goal.custom,
+            arrival: taken.arrivals,
             ..Progress::default()
         };
         taken.registrations.insert(urn.clone(), progress);

@@ -5,7 +5,7 @@
 //! | kind | fields |
 //! | --- | --- |
 //! | `begin` | `op`; `pending` (`creating`…); `old` `{id}`; `state` (the record as it is to become); `keys`, `diffs`, `detailedDiff` `{path: {kind, inputDiff}}` |
-//! | `success` | `op`, `resultOp`; `removed` `[id]`; `marked` `[{id, mark}]`, mark `delete` or `pendingReplacement`; `new` `{id, state}`; `inPlace`; `elided`; `persistedRefresh`; `deletedByRefresh` |
+//! | `success` | `op`, `resultOp`; `removed` `[id]`; `marked` `[{id, mark}]`, mark `delete` or `pendingReplacement`; `new` `{id, state}`; `inPlace`; `elided`; `persistedRefresh`; `deletedByRefresh`; `untargeted` |
 //! | `failure` | `op` |
 //! | `outputs` | `new` `{id, state}`; `elided` |
 //! | `base-written` | `records` `[{id, state}]` |
@@ -163,6 +163,7 @@ impl Serialize for EntryJson<'_> {
                 new,
                 in_place,
                 elided,
+                untargeted,
             } => {
                 put!("kind", "success");
                 put!("op", op);
@@ -183,6 +184,7 @@ impl Serialize for EntryJson<'_> {
                 put!("elided", &true, unless !*elided);
                 put!("persistedRefresh", &true, unless !entry.record.is_persisted_refresh());
                 put!("deletedByRefresh", &true, unless !entry.record.is_deleted_by_refresh());
+                put!("untargeted", &true, unless !*untargeted);
             }
             JournalRecord::Failure { op } => {
                 put!("kind", "failure");
@@ -258,6 +260,8 @@ pub(super) struct EntryFields {
     in_place: bool,
     #[serde(default)]
     elided: bool,
+    #[serde(default)]
+    untargeted: bool,
     #[serde(default)]
     records: Vec<RefFields>,
     #[serde(default)]
@@ -371,6 +375,7 @@ impl EntryFields {
                 new,
                 in_place: self.in_place,
                 elided: self.elided,
+                untargeted: self.untargeted,
             },
             Kind::Failure => JournalRecord::Failure { op: op()? },
             Kind::Outputs => JournalRecord::Outputs {

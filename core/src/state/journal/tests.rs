@@ -81,6 +81,7 @@ impl Stack {
             new: Some(new),
             in_place: false,
             elided: false,
+            untargeted: false,
         };
         self.journal.append(operation, record).await.unwrap();
     }

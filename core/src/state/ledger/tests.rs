@@ -171,6 +171,7 @@ impl Play {
             new,
             in_place: op == StepOp::Refresh,
             elided,
+            untargeted: false,
         });
     }
 
@@ -183,6 +184,7 @@ impl Play {
             new,
             in_place: false,
             elided: false,
+            untargeted: false,
         });
     }
 
@@ -478,6 +480,7 @@ fn same(id: u64, state: ResourceState, elided: bool) -> JournalRecord {
         }),
         in_place: false,
         elided,
+        untargeted: false,
     }
 }
 

@@ -77,6 +77,7 @@ async fn create_thing(journal: &Journal, state: Arc<ResourceState>) {
         new: Some(new),
         in_place: false,
         elided: false,
+        untargeted: false,
     };
     journal.append(operation, record).await.unwrap();
 }
@@ -215,6 +216,7 @@ async fn a_crash_at_any_write_leaves_a_stack_that_opens_with_what_was_acknowledg
                     new: Some(new),
                     in_place: false,
                     elided: false,
+                    untargeted: false,
                 };
                 journal.append(operation, record).await?;
                 let committed = async {

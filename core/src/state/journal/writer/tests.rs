@@ -32,6 +32,7 @@ fn created(journal: &Journal, name: &str) -> JournalRecord {
         }),
         in_place: false,
         elided: false,
+        untargeted: false,
     }
 }
 

@@ -1,0 +1,87 @@
+//! What a run with targets has decided of each registration: named or not, left out, not created.
+
+use rustc_hash::FxHashSet;
+
+use super::Claims;
+use crate::{
+    state::{Base, EdgeKind, StateRef},
+    urn::Urn,
+};
+
+/// What this run leaves out.
+#[derive(Default)]
+pub(super) struct LeftOut {
+    /// Positions in the base of the records that were taken over as they are although the program says something else.
+    records: Vec<usize>,
+    /// What these need and nobody had registered when they were left out. Who registers one of them must not come to
+    /// need those that need it.
+    late: FxHashSet<Urn>,
+}
+
+impl Claims {
+    /// Decides whether a registration counts as named: `named` itself, or, where that is followed, because one of
+    /// `needs` is. All of `needs` have been decided before.
+    pub(crate) fn choose(&self, urn: &Urn, named: bool, needs: Option<&[Urn]>) -> bool {
+        let mut taken = self.taken();
+        let is_chosen = |need: &Urn| {
+            let progress = taken.registrations.get(need);
+            progress.is_some_and(|progress| progress.chosen)
+        };
+        let chosen = named || needs.into_iter().flatten().any(is_chosen);
+        if let Some(progress) = taken.registrations.get_mut(urn).filter(|_| chosen) {
+            progress.chosen = true;
+        }
+        chosen
+    }
+
+    /// Notes that a registration is left out with its record, and all that this needs with it.
+    pub(crate) fn leave_out(&self, record: &StateRef, base: &Base) {
+        let Some(position) = base.position(&record.state.urn) else {
+            return;
+        };
+        let graph = base.graph();
+        let mut taken = self.taken();
+        let taken = &mut *taken;
+        taken.left_out.records.push(position);
+        let mut pending = vec![position];
+        while let Some(position) = pending.pop() {
+            for (need, _) in graph.dependencies(position) {
+                let recorded = &base.records()[need].state.urn;
+                let urn = taken.old_to_new.get(recorded).unwrap_or(recorded);
+                let decided = taken.registrations.get(urn).is_some_and(|progress| progress.done);
+                // What has not been decided may still be left out, and then its needs count as well.
+                if !decided && taken.left_out.late.insert(urn.clone()) {
+                    pending.push(need);
+                }
+            }
+        }
+    }
+
+    /// Tells whether something that was left out needs `urn`, which nobody had registered then.
+    pub(crate) fn is_late(&self, urn: &Urn) -> bool {
+        self.taken().left_out.late.contains(urn)
+    }
+
+    /// Tells whether `other` arrived before `urn` and has not been decided.
+    pub(crate) fn is_ahead(&self, other: &Urn, urn: &Urn) -> bool {
+        let taken = self.taken();
+        let (other, own) = (taken.registrations.get(other), taken.registrations.get(urn));
+        matches!((other, own), (Some(other), Some(own)) if !other.done && other.arrival < own.arrival)
+    }
+
+    /// Returns the positions in the base of the records that were left out.
+    pub(crate) fn left_out(&self) -> Vec<usize> {
+        self.taken().left_out.records.clone()
+    }
+
+    /// Tells whether a record that was left out is managed by a provider.
+    pub(crate) fn is_left_out_with(&self, provider: &StateRef, base: &Base) -> Option<Urn> {
+        let position = base.position(&provider.state.urn)?;
+        let taken = self.taken();
+        let users = taken.left_out.records.iter().find(|&&record| {
+            let mut needs = base.graph().dependencies(record);
+            needs.any(|(need, kind)| need == position && kind == EdgeKind::Provider)
+        });
+        users.map(|&record| base.records()[record].state.urn.clone())
+    }
+}

@@ -1,0 +1,172 @@
+//! Whether a registration is worked on; and that nothing comes to depend on what is left out and is not there.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::Targeting;
+use crate::{
+    diagnostic::Diagnostic,
+    executor::Failure,
+    generator::{
+        Generator, Purpose, Unanswered,
+        claims::Awaited,
+        register::{Decision, dependencies_of},
+    },
+    resource::Goal,
+    state::StateRef,
+    urn::Urn,
+};
+
+impl Generator {
+    /// Decides over a registration all of whose dependencies have been decided: what it comes to when it is left out,
+    /// `None` when it is worked on. `recreating` says that a delete-before-replace has deleted its record.
+    pub(in crate::generator) async fn aim(
+        &self,
+        targeting: &Targeting,
+        urn: &Urn,
+        old: Option<&StateRef>,
+        goal: &Goal,
+        recreating: Option<&[String]>,
+    ) -> Result<Option<Decision>, Unanswered> {
+        let needs = dependencies_of(goal);
+        let worked_on = self.is_worked_on(targeting, urn, goal, &needs);
+        if !worked_on && recreating.is_none() {
+            return match old {
+                Some(old) => self.leave_out(urn, old).map(Some),
+                None => self
+                    .skip_create(urn, goal, None)
+                    .await
+                    .map(|outcome| Some(Decision::Answer(outcome))),
+            };
+        }
+        self.refuse_what_is_not_there(targeting, urn, &needs)?;
+        self.refuse_circles(urn, old, &needs).await?;
+        match (old, recreating) {
+            // It was deleted for something that is worked on, so that it has to be made again, as it was.
+            (Some(old), Some(keys)) if !worked_on => self.make_again(urn, old, goal, keys).await.map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same for what is only read, which is never left out.
+    pub(in crate::generator) async fn aim_read(
+        &self,
+        targeting: &Targeting,
+        urn: &Urn,
+        goal: &Goal,
+    ) -> Result<(), Unanswered> {
+        let needs = dependencies_of(goal);
+        self.is_worked_on(targeting, urn, goal, &needs);
+        self.refuse_what_is_not_there(targeting, urn, &needs)?;
+        self.refuse_circles(urn, None, &needs).await
+    }
+
+    /// Tells whether targets or excludes leave a registration out.
+    pub(in crate::generator) fn is_left_out(&self, urn: &Urn, goal: &Goal) -> bool {
+        let targeting = self.options.targeting.as_deref();
+        targeting.is_some_and(|targeting| !self.is_worked_on(targeting, urn, goal, &dependencies_of(goal)))
+    }
+
+    fn is_worked_on(&self, targeting: &Targeting, urn: &Urn, goal: &Goal, needs: &[Urn]) -> bool {
+        let followed = targeting.follows_dependents().then_some(needs);
+        let named = self.claims.choose(urn, targeting.names(urn), followed);
+        goal.resource_type.is_provider() || urn.is_root_stack() || targeting.includes(named)
+    }
+
+    /// Refuses what needs something that was left out and does not exist. A preview goes on, and fails in the end.
+    fn refuse_what_is_not_there(
+        &self,
+        targeting: &Targeting,
+        urn: &Urn,
+        needs: &[Urn],
+    ) -> Result<(), Unanswered> {
+        // Where the program only says how things are reached, what needs something that is not there is skipped as well.
+        if self.options.purpose != Purpose::Update || !self.claims.has_skipped() {
+            return Ok(());
+        }
+        let mut refused = false;
+        for need in needs.iter().filter(|need| self.claims.is_skipped(need)) {
+            let text = if targeting.targets.is_empty() {
+                format!("Resource '{urn}' depends on '{need}', which does not exist and is excluded.")
+            } else {
+                // Word for word what existing tools know.
+                format!("Resource '{urn}' depends on '{need}' which was was not specified in --target list.")
+            };
+            self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
+            refused = true;
+        }
+        if !refused {
+            return Ok(());
+        }
+        let preview = self.executor.is_preview();
+        self.executor.control().fail(Failure::Bail(None), !preview);
+        if preview { Ok(()) } else { Err(Unanswered::Ending) }
+    }
+
+    /// Refuses what would come to need something whose record, left out, needs it: no order could hold both.
+    async fn refuse_circles(
+        &self,
+        urn: &Urn,
+        old: Option<&StateRef>,
+        needs: &[Urn],
+    ) -> Result<(), Unanswered> {
+        let former = old.map(|old| &old.state.urn).filter(|former| *former != urn);
+        if !(self.claims.is_late(urn) || former.is_some_and(|former| self.claims.is_late(former))) {
+            return Ok(());
+        }
+        for need in needs {
+            let circle = loop {
+                match self.way_back(need, urn) {
+                    WayBack::None => break false,
+                    WayBack::Some => break true,
+                    WayBack::Open(other) => {
+                        if let Awaited::Cycle(_) = self.claims.wait_for(urn, vec![other]).await {
+                            break true;
+                        }
+                    }
+                }
+            };
+            if circle {
+                let text = format!(
+                    "resource {urn} depends on {need}, which was left out and needs {urn} as it was recorded"
+                );
+                return Err(self.bail(Some(urn), text));
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out whether `from` needs `to`, directly or not, as the records stand once all that arrived before `to` has
+    /// been decided.
+    fn way_back(&self, from: &Urn, to: &Urn) -> WayBack {
+        let mut pending = vec![from.clone()];
+        let mut seen = FxHashSet::default();
+        while let Some(urn) = pending.pop() {
+            let urn = self.claims.current_urn(&urn);
+            if urn == *to {
+                return WayBack::Some;
+            }
+            if !seen.insert(urn.clone()) {
+                continue;
+            }
+            if self.claims.is_ahead(&urn, to) {
+                return WayBack::Open(urn);
+            }
+            let recorded = || self.base.live(&urn).map(|record| Arc::clone(&record.state));
+            if let Some(state) = self.executor.published(&urn).or_else(recorded) {
+                state.for_each_dependency(|need| pending.push(need.clone()));
+                pending.extend(state.provider_urn());
+            }
+        }
+        WayBack::None
+    }
+}
+
+/// Whether one resource needs another, directly or not.
+enum WayBack {
+    None,
+    Some,
+    /// It depends on what becomes of this one.
+    Open(Urn),
+}
