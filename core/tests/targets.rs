@@ -1,0 +1,378 @@
+//! Any program, changed in any way and run with any targets, leaves a valid state in which what was left out is as it
+//! was; and a run without targets always brings it to where the program wants it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use proptest::{collection::vec, prelude::*};
+use stackwright::{
+    Engine, Stack, StackSettings,
+    generator::TargetSet,
+    monitor::Registration,
+    operation::{OperationKind, OperationOptions, OperationResult},
+    program::{Program, from_fn},
+    provider::{
+        Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
+        HandshakeRequest, Provider, ProviderResult, UpdateRequest, UpdateResponse,
+    },
+    resource::ResourceState,
+    runtime::Runtime,
+    secrets::Base64Provider,
+    state::integrity,
+    store::MemoryStore,
+    urn::Urn,
+};
+
+/// How many resources programs know.
+const COUNT: usize = 6;
+
+/// Changes update most things; they replace `r1`, and `r2` after it was deleted, and every provider.
+#[derive(Default)]
+struct Things {
+    deleted: Mutex<BTreeSet<Urn>>,
+}
+
+#[async_trait]
+impl Provider for Things {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(Capabilities::all())
+    }
+
+    async fn diff_config(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        Ok(difference(&request, true, false))
+    }
+
+    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        let name = request.name.as_str();
+        Ok(difference(&request, name == "r1" || name == "r2", name == "r2"))
+    }
+
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        Ok(CreateResponse {
+            id: format!("id-{}", request.name).into(),
+            outputs: request.inputs,
+            refresh_before_update: false,
+        })
+    }
+
+    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+        Ok(UpdateResponse {
+            outputs: request.news,
+            refresh_before_update: false,
+        })
+    }
+
+    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+        self.deleted.lock().unwrap().insert(request.urn);
+        Ok(())
+    }
+}
+
+fn difference(request: &DiffRequest, replaces: bool, delete_before_replace: bool) -> DiffResponse {
+    let same = request.old_inputs == request.news;
+    DiffResponse {
+        changes: if same {
+            DiffChanges::None
+        } else {
+            DiffChanges::Some
+        },
+        replaces: if replaces && !same {
+            vec!["value".to_owned()]
+        } else {
+            Vec::new()
+        },
+        delete_before_replace: delete_before_replace && !same,
+        ..DiffResponse::default()
+    }
+}
+
+/// What a program says of one resource.
+#[derive(Clone, Debug)]
+struct Said {
+    present: bool,
+    value: u8,
+    /// On which of the others it depends; only those count that come before it.
+    depends_on: Vec<bool>,
+    /// Whether it is a child of `r0`, a component.
+    is_child: bool,
+    /// The default provider, or one of two others.
+    provider: usize,
+}
+
+/// What a program registers, in which order.
+#[derive(Clone, Debug)]
+struct Script {
+    resources: Vec<Said>,
+    order: Vec<usize>,
+    providers: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct Aim {
+    targets: Vec<String>,
+    excludes: Vec<String>,
+    dependents: bool,
+}
+
+fn urn(index: usize, is_child: bool) -> Urn {
+    let parent = if is_child { "box:index:Box" } else { "" };
+    Urn::new("dev", "shop", parent, type_of(index), &format!("r{index}"))
+}
+
+fn type_of(index: usize) -> &'static str {
+    if index == 0 {
+        "box:index:Box"
+    } else {
+        "things:index:Thing"
+    }
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    (
+        prop::bool::weighted(0.8),
+        0..2_u8,
+        vec(prop::bool::weighted(0.3), COUNT),
+        prop::bool::weighted(0.3),
+        0..3_usize,
+    )
+        .prop_map(|(present, value, depends_on, is_child, provider)| Said {
+            present,
+            value,
+            depends_on,
+            is_child,
+            provider,
+        })
+}
+
+fn script() -> impl Strategy<Value = Script> {
+    let order: Vec<usize> = (0..COUNT).collect();
+    (vec(said(), COUNT), Just(order).prop_shuffle(), vec(0..2_u8, 2)).prop_map(
+        |(resources, order, providers)| Script {
+            resources,
+            order,
+            providers,
+        },
+    )
+}
+
+fn aim() -> impl Strategy<Value = Aim> {
+    let mut names: Vec<String> = (0..COUNT)
+        .flat_map(|index| [urn(index, false).to_string(), urn(index, index != 0).to_string()])
+        .collect();
+    names.push("**::r2".to_owned());
+    names.push("urn:pulumi:dev::shop::pulumi:providers:things::p*".to_owned());
+    let named = prop::sample::subsequence(names, 1..5);
+    (named, any::<bool>(), any::<bool>()).prop_map(|(named, excludes, dependents)| {
+        let (targets, excludes) = if excludes {
+            (Vec::new(), named)
+        } else {
+            (named, Vec::new())
+        };
+        Aim {
+            targets,
+            excludes,
+            dependents,
+        }
+    })
+}
+
+impl Aim {
+    fn options(&self) -> OperationOptions {
+        OperationOptions {
+            targets: self.targets.clone(),
+            target_dependents: self.dependents,
+            excludes: self.excludes.clone(),
+            exclude_dependents: self.dependents,
+            ..OperationOptions::default()
+        }
+    }
+
+    /// Tells whether a resource is certainly left out.
+    fn leaves_out(&self, state: &ResourceState) -> bool {
+        let named: TargetSet = self.targets.iter().chain(&self.excludes).collect();
+        let worked_on = if self.targets.is_empty() {
+            !named.contains(&state.urn)
+        } else {
+            self.dependents || named.contains(&state.urn)
+        };
+        !(worked_on || state.is_provider() || state.urn.is_root_stack())
+    }
+}
+
+fn program(script: &Script) -> Arc<dyn Program> {
+    let script = script.clone();
+    from_fn(move |context| {
+        let script = script.clone();
+        async move {
+            let mut providers = vec![String::new()];
+            for (index, value) in script.providers.iter().enumerate() {
+                let registered = context
+                    .monitor
+                    .register(Registration {
+                        resource_type: "pulumi:providers:things".into(),
+                        name: format!("p{index}"),
+                        custom: true,
+                        inputs: [("value", f64::from(*value).into())].into_iter().collect(),
+                        ..Registration::default()
+                    })
+                    .await?;
+                providers.push(format!("{}::{}", registered.urn, registered.id));
+            }
+            let mut urns: Vec<Option<Urn>> = vec![None; COUNT];
+            let mut running = Vec::new();
+            for &index in script
+                .order
+                .iter()
+                .filter(|index| script.resources[**index].present)
+            {
+                let said = &script.resources[index];
+                let parent = urns[0].clone().filter(|_| said.is_child);
+                let depends_on = urns.iter().zip(&said.depends_on);
+                let depends_on = depends_on.filter_map(|(urn, depends)| urn.clone().filter(|_| *depends));
+                let dependencies = depends_on.collect();
+                urns[index] = Some(urn(index, parent.is_some()));
+                let mut registration = Registration {
+                    resource_type: type_of(index).into(),
+                    name: format!("r{index}"),
+                    custom: index != 0,
+                    inputs: [("value", f64::from(said.value).into())].into_iter().collect(),
+                    dependencies,
+                    parent,
+                    ..Registration::default()
+                };
+                // Children take over what their parent hands down, but not before that has been completed.
+                if registration.custom {
+                    registration
+                        .package
+                        .provider
+                        .clone_from(&providers[said.provider]);
+                }
+                running.push(context.monitor.register(registration));
+            }
+            for registration in running {
+                registration.await?;
+            }
+            Ok(())
+        }
+    })
+}
+
+/// What a run with targets may be refused for.
+const REFUSALS: [&str; 6] = [
+    "which was was not specified in --target list",
+    "which does not exist and is excluded",
+    "which was left out and needs",
+    "will be destroyed but was not specified in --target list",
+    "could not be found in the stack",
+    "mixed with --target",
+];
+
+async fn run(
+    stack: &Stack,
+    kind: OperationKind,
+    options: OperationOptions,
+    script: &Script,
+) -> Arc<OperationResult> {
+    stack.start(kind, options, Some(program(script))).wait().await
+}
+
+/// Runs one operation with targets and looks at what it left.
+async fn aimed(stack: &Stack, things: &Things, kind: OperationKind, aim: &Aim, script: &Script) {
+    let before = stack.snapshot().await.unwrap();
+    let preview = run(stack, kind, aim.options().preview(), script).await;
+    things.deleted.lock().unwrap().clear();
+    let result = run(stack, kind, aim.options(), script).await;
+    if let Some(error) = &result.error {
+        assert!(
+            REFUSALS.iter().any(|refusal| error.message().contains(refusal)),
+            "{kind:?} failed: {error}"
+        );
+    }
+    assert_eq!(
+        preview.error.is_some(),
+        result.error.is_some(),
+        "{:?} {:?}",
+        preview.error,
+        result.error
+    );
+    let after = stack.snapshot().await.unwrap();
+    integrity::verify(&after).unwrap();
+    assert!(after.pending_operations.is_empty());
+    let deleted = things.deleted.lock().unwrap().clone();
+    for old in before
+        .resources
+        .iter()
+        .filter(|old| !old.delete && aim.leaves_out(old))
+    {
+        // What had to go before a target could be replaced was made again.
+        if deleted.contains(&old.urn) {
+            assert_eq!(kind, OperationKind::Update, "{} was deleted", old.urn);
+            continue;
+        }
+        let kept = after
+            .resources
+            .iter()
+            .find(|new| new.urn == old.urn && !new.delete);
+        assert_eq!(kept, Some(old), "{} was changed", old.urn);
+    }
+}
+
+fn plain(stack: &Stack, script: &Script) -> impl Future<Output = Arc<OperationResult>> {
+    run(stack, OperationKind::Update, OperationOptions::default(), script)
+}
+
+async fn play(first: Script, second: Script, aims: Vec<Aim>) {
+    let things = Arc::new(Things::default());
+    let provider: Arc<dyn Provider> = Arc::clone(&things) as _;
+    let handle = tokio::runtime::Handle::current();
+    let engine = Engine::builder(handle.clone())
+        .store(Arc::new(MemoryStore::new(Runtime::system(handle))))
+        .secrets(Arc::new(Base64Provider))
+        .provider("things", provider)
+        .build()
+        .unwrap();
+    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let created = plain(&stack, &first).await;
+    assert!(created.error.is_none(), "{:?}", created.error);
+    aimed(&stack, &things, OperationKind::Update, &aims[0], &second).await;
+    aimed(&stack, &things, OperationKind::Destroy, &aims[1], &second).await;
+    aimed(&stack, &things, OperationKind::Refresh, &aims[2], &second).await;
+    aimed(&stack, &things, OperationKind::Update, &aims[2], &first).await;
+    let brought_about = plain(&stack, &second).await;
+    assert!(brought_about.error.is_none(), "{:?}", brought_about.error);
+    let again = plain(&stack, &second).await;
+    assert!(again.error.is_none(), "{:?}", again.error);
+    assert!(
+        again.changes.keys().all(|op| *op == "same"),
+        "{}after\n{}",
+        again.tree(),
+        brought_about.tree()
+    );
+    let destroyed = stack.destroy(OperationOptions::default()).wait().await;
+    assert!(destroyed.error.is_none(), "{:?}", destroyed.error);
+    assert!(stack.snapshot().await.unwrap().resources.is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_the_targets_the_state_is_valid_and_what_is_left_out_is_as_it_was(
+        first in script(),
+        second in script(),
+        aims in vec(aim(), 3),
+    ) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        runtime.block_on(play(first, second, aims));
+    }
+}
