@@ -41,6 +41,8 @@ export interface OperationOptions {
     excludes?: string[];
     /** What depends on an excluded resource is excluded, too. */
     excludeDependents?: boolean;
+    /** Forget interrupted creations when the operation has succeeded: you know what became of them. */
+    clearPendingCreates?: boolean;
     /** Compare inputs before asking providers. */
     useLegacyDiff?: boolean;
     /** Show secret values in events. */
@@ -61,6 +63,7 @@ export interface OperationOptions {
 
 /** The names of all options that the engine knows, also of those that it refuses so far. */
 export const OPERATION_OPTIONS = {
+    clearPendingCreates: true,
     continueOnError: true,
     destroyProgram: true,
     disableOutputValues: true,

@@ -51,6 +51,8 @@ class OperationOptions(TypedDict, total=False):
     """Show secret values in events."""
     no_events: bool
     """Nobody will ask for what has happened before: events are made only while somebody listens."""
+    clear_pending_creates: bool
+    """Forget interrupted creations when the operation has succeeded: you know what became of them."""
     hold_session: bool
     """Keep the monitor and the providers after the result, until :meth:`~stackwright.Operation.release`, and leave
     registrations unanswered that failed or came too late."""

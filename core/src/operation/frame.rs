@@ -135,6 +135,9 @@ impl Frame {
         let succeeded = result.is_ok() && !self.control.has_failed() && !self.control.is_cancelled();
         if succeeded {
             ledger.settle_pending();
+            if self.options.clear_pending_creates {
+                ledger.settle_creations();
+            }
         }
         let folded = self.fold(&session, &ledger, work).await;
         let changes = work

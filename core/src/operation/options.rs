@@ -76,6 +76,9 @@ pub struct OperationOptions {
     pub snippets: Vec<Value>,
     /// The only snippets to be worked on. Not supported yet.
     pub target_snippets: Vec<Value>,
+    /// Forget interrupted creations when the operation has succeeded: the user knows what became of them. Without it they
+    /// stay on record through every operation, because nothing tells whether they made something.
+    pub clear_pending_creates: bool,
     /// Keep the session after the result: unanswered registrations stay unanswered and providers alive until
     /// [`crate::operation::Operation::release`], or until the last handle of the operation is dropped.
     pub hold_session: bool,
@@ -208,7 +211,7 @@ mod tests {
             "strict":true,"useLegacyDiff":true,"useLegacyRefreshDiff":true,"disableResourceReferences":true,
             "disableOutputValues":true,"disableProviderPreview":true,"skipPluginPreInstall":true,
             "showSecrets":true,"requiredPolicies":[{}],"localPolicyPacks":[{}],"snippets":[{}],
-            "targetSnippets":["d"],"holdSession":true,"dryRun":true,"message":"m"}"#;
+            "targetSnippets":["d"],"holdSession":true,"clearPendingCreates":true,"dryRun":true,"message":"m"}"#;
         let options = OperationOptions::from_json(text).unwrap();
         assert_eq!(
             options.check().unwrap_err().message(),

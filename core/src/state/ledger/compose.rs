@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Ledger;
 use crate::{
     error::Result,
-    resource::{PendingOperation, PendingOperationKind, ResourceState},
+    resource::{PendingOperation, ResourceState},
     state::{Snapshot, StateRef, graph, integrity, normalise::normalise, rebuild},
 };
 
@@ -101,13 +101,8 @@ impl Ledger {
     }
 
     fn pending_operations(&self) -> Vec<PendingOperation> {
-        let keeps_pending = self.keeps_pending;
-        // Only the user can tell what became of an interrupted creation, so these stay until somebody does.
-        let base = self
-            .base
-            .pending_operations
-            .iter()
-            .filter(|pending| keeps_pending || pending.kind == PendingOperationKind::Creating);
+        let base = self.base.pending_operations.iter();
+        let base = base.filter(|pending| !self.settled.covers(pending.kind));
         self.begun.values().chain(base).cloned().collect()
     }
 }

@@ -3,6 +3,7 @@
 mod check;
 mod compose;
 mod places;
+mod settled;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,6 +19,7 @@ use crate::{
 };
 
 use places::Place;
+use settled::Settled;
 
 /// What the entries so far have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +46,7 @@ pub struct Ledger {
     begun: BTreeMap<OperationId, PendingOperation>,
     /// True once a refresh has removed a record whose dependents may still point to it.
     has_dangling: bool,
-    keeps_pending: bool,
+    settled: Settled,
     changes: Changes,
     next_state: u64,
 }
@@ -70,7 +72,7 @@ impl Ledger {
             places: FxHashMap::default(),
             begun: BTreeMap::new(),
             has_dangling: false,
-            keeps_pending: true,
+            settled: Settled::Nothing,
             changes: Changes::None,
             next_state,
         }
@@ -107,13 +109,9 @@ impl Ledger {
     /// Tells what the entries so far have changed; operations that are still pending count as a change.
     #[must_use]
     pub fn changes(&self) -> Changes {
-        let clears_pending = !self.keeps_pending
-            && self
-                .base
-                .pending_operations
-                .iter()
-                .any(|pending| pending.kind != PendingOperationKind::Creating);
-        if clears_pending || !self.begun.is_empty() {
+        let mut pending = self.base.pending_operations.iter();
+        let settles = pending.any(|pending| self.settled.covers(pending.kind));
+        if settles || !self.begun.is_empty() {
             Changes::Some
         } else {
             self.changes
@@ -141,7 +139,7 @@ impl Ledger {
             JournalRecord::Begin {
                 pending, old, new, ..
             } => {
-                self.keeps_pending = false;
+                self.settle(Settled::ButCreations);
                 let resource = match pending {
                     Some(PendingOperationKind::Deleting) => {
                         old.as_ref().map(|old| &old.state).or(new.as_ref())
@@ -194,7 +192,9 @@ impl Ledger {
                 let removes = self.records().next().is_some();
                 self.rebase(records.into_iter().map(Some).collect());
                 self.note(removes || !repaired.is_empty(), false);
-                self.keeps_pending &= !*clear_pending;
+                if *clear_pending {
+                    self.settle(Settled::ButCreations);
+                }
                 self.has_dangling = false;
             }
         }
@@ -209,7 +209,16 @@ impl Ledger {
     /// Drops the base's interrupted updates and deletions: whoever worked through the whole stack has dealt with them.
     /// Interrupted creations stay, because nothing tells whether they made something.
     pub fn settle_pending(&mut self) {
-        self.keeps_pending = false;
+        self.settle(Settled::ButCreations);
+    }
+
+    /// Drops the base's interrupted creations, too: the user knows what became of them.
+    pub fn settle_creations(&mut self) {
+        self.settle(Settled::Everything);
+    }
+
+    fn settle(&mut self, settled: Settled) {
+        self.settled = self.settled.max(settled);
     }
 
     /// Returns the entry content for a rebuild of everything that there is now (see [`rebuild`]).
