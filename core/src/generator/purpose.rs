@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::{
-    generator::{Generator, RegisterOutcome, Unanswered, planned::done},
+    generator::{Generator, RegisterOutcome, Unanswered, planned::done, register::dependencies_of},
     resource::Goal,
     state::StateRef,
     urn::Urn,
@@ -42,6 +42,9 @@ impl Generator {
         mut old: Option<StateRef>,
         goal: &Goal,
     ) -> Result<Approached, Unanswered> {
+        if self.options.purpose == Purpose::Refresh {
+            self.keep_needs(urn, old.as_ref(), goal).await?;
+        }
         if self.options.refreshes
             && let Some(record) = old
         {
@@ -54,6 +57,17 @@ impl Generator {
             Purpose::Update => Ok(ControlFlow::Continue(old)),
             Purpose::Refresh => self.answer_with_refreshed(urn, old, goal).await,
             Purpose::Destroy => self.keep_until_the_end(urn, old, goal).await,
+        }
+    }
+
+    /// Sees to it that no component or provider comes to need what is only read, and so needs it as it was recorded.
+    async fn keep_needs(&self, urn: &Urn, old: Option<&StateRef>, goal: &Goal) -> Result<(), Unanswered> {
+        match old {
+            Some(old) if is_managed(goal) => {
+                self.claims.leave_out(old, &self.base);
+                Ok(())
+            }
+            _ => self.refuse_circles(urn, old, &dependencies_of(goal)).await,
         }
     }
 

@@ -104,8 +104,8 @@ impl Generator {
         if preview { Ok(()) } else { Err(Unanswered::Ending) }
     }
 
-    /// Refuses what would come to need something whose record, left out, needs it: no order could hold both.
-    async fn refuse_circles(
+    /// Refuses what would come to need something whose record stays as it is and needs it: no order could hold both.
+    pub(in crate::generator) async fn refuse_circles(
         &self,
         urn: &Urn,
         old: Option<&StateRef>,
@@ -129,7 +129,7 @@ impl Generator {
             };
             if circle {
                 let text = format!(
-                    "resource {urn} depends on {need}, which was left out and needs {urn} as it was recorded"
+                    "resource {urn} depends on {need}, which stays as it was recorded and so needs {urn}"
                 );
                 return Err(self.bail(Some(urn), text));
             }
