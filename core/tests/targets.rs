@@ -1,5 +1,5 @@
 //! Any program, changed in any way and run with any targets, leaves a valid state in which what was left out is as it
-//! was; and a run without targets always brings it to where the program wants it.
+//! was; so does a crash at any moment of it; and a run without targets always brings all to where the program wants it.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use std::{
 use async_trait::async_trait;
 use proptest::{collection::vec, prelude::*};
 use stackwright::{
-    Engine, Stack, StackSettings,
+    Engine, Result, Stack, StackSettings,
     generator::TargetSet,
     monitor::Registration,
     operation::{OperationKind, OperationOptions, OperationResult},
@@ -28,7 +28,7 @@ use stackwright::{
     resource::ResourceState,
     runtime::Runtime,
     secrets::Base64Provider,
-    state::integrity,
+    state::{JournalEntry, Ledger, Snapshot, integrity, journal::JournalReceiver},
     store::MemoryStore,
     urn::Urn,
 };
@@ -122,6 +122,10 @@ struct Aim {
     targets: Vec<String>,
     excludes: Vec<String>,
     dependents: bool,
+    /// The operation reads first.
+    refresh: bool,
+    /// It runs the program although it need not.
+    runs_program: bool,
 }
 
 fn urn(index: usize, is_child: bool) -> Urn {
@@ -172,7 +176,8 @@ fn aim() -> impl Strategy<Value = Aim> {
     names.push("**::r2".to_owned());
     names.push("urn:pulumi:dev::shop::pulumi:providers:things::p*".to_owned());
     let named = prop::sample::subsequence(names, 1..5);
-    (named, any::<bool>(), any::<bool>()).prop_map(|(named, excludes, dependents)| {
+    let named = (named, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    named.prop_map(|(named, excludes, dependents, refresh, runs_program)| {
         let (targets, excludes) = if excludes {
             (Vec::new(), named)
         } else {
@@ -182,6 +187,8 @@ fn aim() -> impl Strategy<Value = Aim> {
             targets,
             excludes,
             dependents,
+            refresh,
+            runs_program,
         }
     })
 }
@@ -193,6 +200,9 @@ impl Aim {
             target_dependents: self.dependents,
             excludes: self.excludes.clone(),
             exclude_dependents: self.dependents,
+            refresh: self.refresh,
+            refresh_program: self.runs_program,
+            destroy_program: self.runs_program,
             ..OperationOptions::default()
         }
     }
@@ -271,7 +281,7 @@ fn program(script: &Script) -> Arc<dyn Program> {
 const REFUSALS: [&str; 6] = [
     "which was was not specified in --target list",
     "which does not exist and is excluded",
-    "which was left out and needs",
+    "which stays as it was recorded and so needs",
     "will be destroyed but was not specified in --target list",
     "could not be found in the stack",
     "mixed with --target",
@@ -286,12 +296,47 @@ async fn run(
     stack.start(kind, options, Some(program(script))).wait().await
 }
 
+/// Keeps the entries of the journal.
+#[derive(Default)]
+struct Entries(Mutex<Vec<Arc<JournalEntry>>>);
+
+#[async_trait]
+impl JournalReceiver for Entries {
+    async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()> {
+        self.0.lock().unwrap().push(Arc::clone(entry));
+        Ok(())
+    }
+}
+
+/// What a crash after any of the entries would leave is valid, whether or not those are kept that change nothing.
+fn look_at_every_prefix(before: &Snapshot, entries: &[Arc<JournalEntry>]) {
+    for keeps_all in [true, false] {
+        let mut ledger = Ledger::new(before.clone());
+        for entry in entries
+            .iter()
+            .filter(|entry| keeps_all || !entry.record.is_elided())
+        {
+            ledger.apply(entry).unwrap();
+            integrity::verify(&ledger.compose().unwrap()).unwrap();
+        }
+    }
+}
+
 /// Runs one operation with targets and looks at what it left.
-async fn aimed(stack: &Stack, things: &Things, kind: OperationKind, aim: &Aim, script: &Script) {
+async fn aimed(
+    stack: &Stack,
+    things: &Things,
+    entries: &Entries,
+    kind: OperationKind,
+    aim: &Aim,
+    script: &Script,
+) {
     let before = stack.snapshot().await.unwrap();
     let preview = run(stack, kind, aim.options().preview(), script).await;
     things.deleted.lock().unwrap().clear();
+    entries.0.lock().unwrap().clear();
     let result = run(stack, kind, aim.options(), script).await;
+    look_at_every_prefix(&before, &entries.0.lock().unwrap());
     if let Some(error) = &result.error {
         assert!(
             REFUSALS.iter().any(|refusal| error.message().contains(refusal)),
@@ -341,13 +386,42 @@ async fn play(first: Script, second: Script, aims: Vec<Aim>) {
         .provider("things", provider)
         .build()
         .unwrap();
-    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let entries = Arc::new(Entries::default());
+    let settings = StackSettings {
+        journal: Some(Arc::clone(&entries) as _),
+        ..StackSettings::default()
+    };
+    let stack = engine.stack("shop/dev", settings).await.unwrap();
     let created = plain(&stack, &first).await;
     assert!(created.error.is_none(), "{:?}", created.error);
-    aimed(&stack, &things, OperationKind::Update, &aims[0], &second).await;
-    aimed(&stack, &things, OperationKind::Destroy, &aims[1], &second).await;
-    aimed(&stack, &things, OperationKind::Refresh, &aims[2], &second).await;
-    aimed(&stack, &things, OperationKind::Update, &aims[2], &first).await;
+    aimed(
+        &stack,
+        &things,
+        &entries,
+        OperationKind::Update,
+        &aims[0],
+        &second,
+    )
+    .await;
+    aimed(
+        &stack,
+        &things,
+        &entries,
+        OperationKind::Destroy,
+        &aims[1],
+        &second,
+    )
+    .await;
+    aimed(
+        &stack,
+        &things,
+        &entries,
+        OperationKind::Refresh,
+        &aims[2],
+        &second,
+    )
+    .await;
+    aimed(&stack, &things, &entries, OperationKind::Update, &aims[2], &first).await;
     let brought_about = plain(&stack, &second).await;
     assert!(brought_about.error.is_none(), "{:?}", brought_about.error);
     let again = plain(&stack, &second).await;

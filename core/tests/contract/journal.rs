@@ -131,3 +131,41 @@ async fn a_refused_entry_ends_the_operation_with_that_error_and_a_valid_state() 
         assert!(matches!(last.unwrap().payload, EventPayload::Cancel));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_says_whether_its_record_was_left_out() {
+    let provider = Arc::new(Scripted::default());
+    let (receiver, settings) = receiver(&provider, None);
+    let stack = stack(&provider, settings).await;
+    let options = OperationOptions::default();
+    let first = stack.start(
+        OperationKind::Update,
+        options,
+        Some(program(&[("a", "1"), ("b", "1")])),
+    );
+    first.wait().await;
+    receiver.entries.lock().unwrap().clear();
+    let options = OperationOptions {
+        targets: vec!["**::a".to_owned()],
+        ..OperationOptions::default()
+    };
+    let second = stack.start(
+        OperationKind::Update,
+        options,
+        Some(program(&[("a", "2"), ("b", "2")])),
+    );
+    let result = second.wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let entries = receiver.entries.lock().unwrap();
+    let ends = entries.iter().filter_map(|(entry, _)| match &entry.record {
+        JournalRecord::Success {
+            new: Some(new),
+            untargeted,
+            ..
+        } => Some((new.state.urn.name().to_owned(), *untargeted)),
+        _ => None,
+    });
+    let mut ends: Vec<_> = ends.filter(|(name, _)| name == "a" || name == "b").collect();
+    ends.sort();
+    assert_eq!(ends, [("a".to_owned(), false), ("b".to_owned(), true)]);
+}
