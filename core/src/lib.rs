@@ -96,6 +96,7 @@ pub mod store;
 pub mod plugin;
 pub mod provider;
 pub mod executor;
+pub mod plan;
 pub mod generator;
 pub mod monitor;
 pub mod program;

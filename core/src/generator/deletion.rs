@@ -57,6 +57,9 @@ impl Generator {
             let step = Step::new(*op, Some(record.clone()), None);
             steps.extend(step.map(|step| step.with_provider(provider).with_detail(detail)));
         }
+        if self.plan_steps(&steps).is_err() {
+            return;
+        }
         run_in_order(&self.executor, steps, order).await;
     }
 

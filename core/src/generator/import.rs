@@ -48,16 +48,20 @@ impl Generator {
         let import = Step::new(op, old.clone(), Some(Arc::clone(&new)))
             .map(|step| step.with_provider(provider.clone()));
         let chain: Vec<Step> = import.into_iter().collect();
+        self.plan_steps(&chain)?;
         match self.executor.run_chain(chain).await {
             Ok(outcome) => {
                 if let Some(old) = old {
                     let marker = Step::new(StepOp::Replace, Some(old.clone()), Some(Arc::clone(&new)));
                     if let Some(mut step) = marker {
+                        self.plan_steps(std::slice::from_ref(&step))?;
                         drop(self.executor.run_step(&mut step).await);
                     }
                     self.note_replaced(old.clone());
                 }
-                outcome.new.map(ControlFlow::Continue).ok_or(Unanswered::Ending)
+                let record = outcome.new.ok_or(Unanswered::Ending)?;
+                self.plan_outputs(&record.state);
+                Ok(ControlFlow::Continue(record))
             }
             Err(failure) => self.after_failure(&failure, &new).map(ControlFlow::Break),
         }

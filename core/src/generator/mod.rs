@@ -13,6 +13,7 @@ mod import;
 mod matching;
 mod outputs;
 mod planned;
+mod planning;
 mod providers;
 mod purpose;
 mod questions;
@@ -30,6 +31,7 @@ use rustc_hash::FxHashMap;
 use crate::{
     diagnostic::Diagnostic,
     executor::{Executor, Failure, StepFailure},
+    plan::Planning,
     provider::ProviderRegistry,
     resource::{Goal, ResourceState},
     state::{Base, StateRef},
@@ -75,6 +77,8 @@ pub struct Generator {
     replaced: Mutex<Vec<StateRef>>,
     /// What is to be deleted although the program has registered it.
     removals: Mutex<Vec<destroy::Removal>>,
+    /// `None` where nobody asks about plans.
+    planning: Option<Arc<Planning>>,
 }
 
 /// How a registration that was answered came out.
@@ -115,6 +119,7 @@ impl Generator {
             components: Mutex::default(),
             replaced: Mutex::default(),
             removals: Mutex::default(),
+            planning: None,
         }
     }
 

@@ -96,6 +96,7 @@ impl Generator {
         let Component { op, old, record, .. } = component;
         let outputs = self.known_outputs(&record.state.outputs, outputs);
         // An unchanged component's record has taken over the old outputs.
+        self.plan_published(&record.state, &outputs)?;
         let unchanged = record.state.outputs == outputs;
         let mut state = Arc::clone(&record.state);
         if !unchanged {

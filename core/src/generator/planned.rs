@@ -46,6 +46,7 @@ impl Generator {
         let mut steps = Vec::with_capacity(chain.len());
         steps.extend(chain.into_iter().flatten());
         let chain = steps;
+        let allowed = self.plan_steps(&chain);
         let replaced = chain
             .iter()
             .find(|step| step.op == StepOp::CreateReplacement && step.detail.pending_delete)
@@ -58,6 +59,7 @@ impl Generator {
         // The steps hold what they need of what was asked for; it only matters here where a failure is an answer.
         let asked = self.executor.options().continue_on_error.then_some(new);
         async move {
+            allowed?;
             match self.executor.run_chain(chain).await {
                 Ok(outcome) => {
                     if let Some(old) = replaced {
@@ -67,6 +69,7 @@ impl Generator {
                     let Some(record) = outcome.new else {
                         return asked.map(done).ok_or(Unanswered::Ending);
                     };
+                    self.plan_outputs(&record.state);
                     if self.options.purpose == Purpose::Destroy {
                         self.condemn(&record, old.as_ref());
                     }

@@ -30,13 +30,13 @@ impl Generator {
             Some(record.clone()),
             Some(Arc::clone(&record.state)),
         );
-        match step {
-            // Rare, and so it is kept out of what every registration has room for.
-            Some(step) => match Box::pin(self.executor.run_step(&mut step.with_detail(detail))).await {
-                Ok(_) => Ok(()),
-                Err(_) => Err(Unanswered::Ending),
-            },
-            None => Ok(()),
+        let Some(step) = step else { return Ok(()) };
+        let mut step = step.with_detail(detail);
+        self.plan_steps(std::slice::from_ref(&step))?;
+        // Rare, and so it is kept out of what every registration has room for.
+        match Box::pin(self.executor.run_step(&mut step)).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Unanswered::Ending),
         }
     }
 

@@ -123,12 +123,13 @@ impl Generator {
             old
         };
         let provider = self.provider_of(&urn, &goal).await?;
+        let seed = self.seed(&urn);
         let mut registering = Registering {
             urn,
             old,
             goal,
             provider,
-            seed: self.seed(),
+            seed,
         };
         let mut imported = false;
         if self.must_import(&registering) && recreating.is_none() {
@@ -198,12 +199,13 @@ impl Generator {
             return Ok(outcome);
         }
         let olds = old.as_ref().map(|old| old.state.inputs.clone());
+        let seed = self.seed(&urn);
         let registering = Registering {
             urn,
             old,
             goal,
             provider: Some(provider.clone()),
-            seed: self.seed(),
+            seed,
         };
         let news = self.with_ignored_changes(&registering, olds.as_ref());
         let inputs = self.check(&registering, &provider, olds, news).await?;
@@ -211,7 +213,10 @@ impl Generator {
         Ok(outcome)
     }
 
-    fn seed(&self) -> Vec<u8> {
+    fn seed(&self, urn: &Urn) -> Vec<u8> {
+        if let Some(planned) = self.planned_seed(urn) {
+            return planned;
+        }
         let mut seed = vec![0; 32];
         self.executor.runtime().random.fill(&mut seed);
         seed
@@ -244,6 +249,7 @@ impl Generator {
         } else {
             Arc::make_mut(&mut new).inputs = goal_inputs;
         }
+        self.plan_goal(registering, &new.inputs, imported)?;
         let provider = registering.provider.clone();
         let chain = match old {
             None => vec![step(StepOp::Create, None, &new, provider)],

@@ -115,6 +115,7 @@ impl Generator {
         };
         let step = step.with_provider(provider).with_detail(detail);
         let mut step = step.with_diff(dependent.keys.clone(), Vec::new(), None);
+        self.plan_steps(std::slice::from_ref(&step))?;
         Ok(self.executor.run_step(&mut step).await)
     }
 

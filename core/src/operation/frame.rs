@@ -46,6 +46,10 @@ impl Frame {
         let error = self
             .verdict(result.err())
             .map(|error| error.scrubbed(self.events.redactor()));
+        if error.is_some() {
+            // Nobody is to be held to half of it.
+            work.plan = None;
+        }
         let outcome = match &error {
             None => OperationOutcome::Succeeded,
             Some(_) if self.control.is_terminated() => OperationOutcome::Canceled,
@@ -80,6 +84,7 @@ impl Frame {
             outputs,
             steps: work.steps,
             diagnostics: self.events.diagnostics(),
+            plan: work.plan,
             snapshot: work.snapshot,
             duration,
         }

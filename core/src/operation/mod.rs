@@ -3,6 +3,7 @@
 mod frame;
 mod handle;
 mod options;
+mod plan;
 mod providers;
 mod refresh;
 mod result;

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    plan::GivenPlan,
+};
 
 /// What a user can say about one operation. Unset options are the reference engine's defaults.
 ///
@@ -46,10 +49,12 @@ pub struct OperationOptions {
     pub ignore_protect: bool,
     /// URNs of resources to be replaced whatever has changed, globs as in `targets`.
     pub replace_targets: Vec<String>,
-    /// A plan that the update must keep to. Not supported yet.
-    pub plan: Option<Value>,
-    /// Write down what a preview finds as a plan. Not supported yet.
-    pub generate_plan: bool,
+    /// The plan that an update, a destroy, or a preview of one, is held to: whatever it did not foresee is refused
+    /// before a provider is asked to do it, and fails the operation.
+    pub plan: Option<GivenPlan>,
+    /// Write down what is found as a plan, and as its document. Left out, previews of updates keep a plan in memory, to
+    /// which an update in the same process can be held; nothing else does.
+    pub generate_plan: Option<bool>,
     /// Lets the reference engine do what it calls experimental; nothing here hides behind it.
     pub experimental: bool,
     /// Refuse what a lenient run would pass over. Not supported yet.
@@ -140,8 +145,6 @@ impl OperationOptions {
     #[must_use]
     pub fn unsupported(&self) -> Vec<&'static str> {
         let set = [
-            ("plan", self.plan.is_some()),
-            ("generatePlan", self.generate_plan),
             ("strict", self.strict),
             ("requiredPolicies", !self.required_policies.is_empty()),
             ("localPolicyPacks", !self.local_policy_packs.is_empty()),
@@ -215,7 +218,7 @@ mod tests {
         let options = OperationOptions::from_json(text).unwrap();
         assert_eq!(
             options.check().unwrap_err().message(),
-            "unsupported options: plan, generatePlan, strict, requiredPolicies, localPolicyPacks, snippets, targetSnippets"
+            "unsupported options: strict, requiredPolicies, localPolicyPacks, snippets, targetSnippets"
         );
     }
 

@@ -6,6 +6,7 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, Result},
     event::{OperationOutcome, StepEvent, render},
+    plan::Plan,
     property::PropertyMap,
     state::Snapshot,
 };
@@ -25,6 +26,9 @@ pub struct OperationResult {
     pub steps: Vec<Arc<StepEvent>>,
     /// What was said, debug messages left out.
     pub diagnostics: Vec<Diagnostic>,
+    /// What was found, for a later operation to be held to: of every successful preview of an update, and of whatever
+    /// else the options ask for one. Its document is written where the options ask for it.
+    pub plan: Option<Arc<Plan>>,
     /// The state after the operation; before it, for a preview.
     pub snapshot: Arc<Snapshot>,
     /// How long it took.

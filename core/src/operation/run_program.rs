@@ -72,6 +72,7 @@ impl Frame {
         if generator.options().purpose == Purpose::Refresh && !self.control.is_stopped() {
             generator.settle_refresh().await;
         }
+        generator.end_plan();
         if self.control.has_failed() || self.control.is_cancelled() {
             if self.options.hold_session {
                 // What is unanswered stays so until the host releases the session, and the program with it.

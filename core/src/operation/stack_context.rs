@@ -35,6 +35,7 @@ impl StackContext {
             outputs: PropertyMap::new(),
             steps: Vec::new(),
             diagnostics: Vec::new(),
+            plan: None,
             snapshot: Arc::default(),
             duration: Duration::ZERO,
         }

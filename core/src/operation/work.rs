@@ -9,6 +9,7 @@ use crate::{
     event::{EventPayload, OperationOutcome, StepEvent, Summary},
     executor::{Executor, ExecutorOptions, Failure},
     generator::{Generator, GeneratorOptions},
+    plan::{Plan, Planning},
     program::RunInfo,
     property::PropertyMap,
     provider::ProviderRegistry,
@@ -24,6 +25,7 @@ pub(super) struct Work {
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) summary: Option<Summary>,
     pub(super) steps: Vec<Arc<StepEvent>>,
+    pub(super) plan: Option<Arc<Plan>>,
 }
 
 impl Frame {
@@ -39,6 +41,7 @@ impl Frame {
         let run = Arc::new(self.run_info(&snapshot).await?);
         let records: Vec<StateRef> = Ledger::new(snapshot.clone()).records().cloned().collect();
         let base = Arc::new(Base::new(records)?.with_plugins(&snapshot.manifest.plugins));
+        let planning = self.planning(&snapshot).await?;
         self.warn_of_pending(&snapshot);
         let executor = Arc::new(Executor::new(
             ExecutorOptions {
@@ -69,7 +72,7 @@ impl Frame {
             parts.heard = Some(heard);
         });
         let watcher = self.watch_cancellation(&registry);
-        let outputs = self.work(&executor, &registry, base, run).await;
+        let outputs = self.work(&executor, &registry, base, run, planning.as_ref()).await;
         if self.control.is_cancelled() {
             self.tell_of_cancellation(watcher, &registry).await;
         } else {
@@ -84,6 +87,9 @@ impl Frame {
             is_preview: self.options.dry_run,
             result: OperationOutcome::Succeeded,
         });
+        if let Some(planning) = planning.filter(|_| !self.control.has_failed() && !self.control.is_cancelled()) {
+            work.plan = self.plan(&planning, &snapshot).await?;
+        }
         self.say_how_it_ended();
         // Warm processes go back before the stack is unlocked, so that the next operation finds them.
         if !self.options.hold_session {
@@ -98,6 +104,7 @@ impl Frame {
         registry: &Arc<ProviderRegistry>,
         base: Arc<Base>,
         run: Arc<RunInfo>,
+        planning: Option<&Arc<Planning>>,
     ) -> Option<PropertyMap> {
         let targeting = self.targeting();
         let purpose = self.options.program_purpose(self.kind);
@@ -131,12 +138,13 @@ impl Frame {
             purpose: purpose.unwrap_or_default(),
             refreshes: self.options.reads_with_program(self.kind),
         };
-        let generator = Arc::new(Generator::new(
+        let generator = Generator::new(
             options,
             base,
             Arc::clone(executor),
             Arc::clone(registry),
-        ));
+        );
+        let generator = Arc::new(generator.with_planning(planning.cloned()));
         if purpose.is_some() {
             let outputs = self.run_program(&generator, run).await;
             if !(self.control.has_failed() || self.control.is_cancelled()) {
@@ -147,6 +155,7 @@ impl Frame {
             return outputs;
         }
         generator.delete_leftovers().await;
+        generator.end_plan();
         None
     }
 

@@ -6,6 +6,7 @@ mod project_file;
 mod stack_file;
 pub mod yaml;
 
+pub(crate) use config::number_as_text;
 pub use config::{Config, ConfigKey, ConfigValue, DecryptedConfig, DecryptedEntry, Plaintext};
 pub use declaration::{ConfigDeclaration, ConfigType};
 pub(crate) use project_file::check_name as check_project_name;

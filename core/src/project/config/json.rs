@@ -143,7 +143,7 @@ fn float_as_json(value: f64) -> Result<String> {
 }
 
 /// Returns the text that a program sees of a number: `1.5`, `1e+06`, `+Inf`.
-pub(super) fn float_as_text(value: f64) -> String {
+pub(crate) fn float_as_text(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
     }

@@ -9,6 +9,7 @@ mod yaml;
 
 pub use decrypt::{DecryptedConfig, DecryptedEntry};
 pub use key::ConfigKey;
+pub(crate) use json::float_as_text as number_as_text;
 pub use value::{ConfigValue, Plaintext};
 
 use indexmap::IndexMap;

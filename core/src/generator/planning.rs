@@ -1,0 +1,112 @@
+//! What the generator asks about plans: each goal, step and published output is looked at before anything is done.
+
+use std::sync::Arc;
+
+use crate::{
+    diagnostic::Diagnostic,
+    executor::{Failure, Step},
+    generator::{Generator, Unanswered, register::Registering},
+    plan::{GoalFacts, Planning},
+    property::PropertyMap,
+    resource::ResourceState,
+    urn::Urn,
+};
+
+impl Generator {
+    /// Says what the run does about plans.
+    #[must_use]
+    pub fn with_planning(self, planning: Option<Arc<Planning>>) -> Self {
+        Self { planning, ..self }
+    }
+
+    pub(super) fn planned_seed(&self, urn: &Urn) -> Option<Vec<u8>> {
+        self.planning.as_ref()?.seed(urn)
+    }
+
+    /// Looks at a goal whose inputs have been checked.
+    pub(super) fn plan_goal(
+        &self,
+        registering: &Registering,
+        inputs: &PropertyMap,
+        imported: bool,
+    ) -> Result<(), Unanswered> {
+        let Some(planning) = &self.planning else {
+            return Ok(());
+        };
+        let facts = GoalFacts {
+            urn: &registering.urn,
+            goal: &registering.goal,
+            old: registering.old.as_ref().map(|old| &*old.state),
+            inputs,
+            seed: &registering.seed,
+            imported,
+        };
+        planning
+            .goal(&facts)
+            .map_err(|text| self.violated(&registering.urn, &text))
+    }
+
+    /// Looks at steps that are about to run. When one is refused, none of them may.
+    pub(super) fn plan_steps(&self, steps: &[Step]) -> Result<(), Unanswered> {
+        let Some(planning) = &self.planning else {
+            return Ok(());
+        };
+        let mut refused = Ok(());
+        for step in steps {
+            if let Err(text) = planning.step(&step.urn, step.op) {
+                refused = Err(self.violated(&step.urn, &text));
+            }
+        }
+        refused
+    }
+
+    /// Takes the outputs of steps that succeeded.
+    pub(super) fn plan_outputs(&self, state: &ResourceState) {
+        if let Some(planning) = &self.planning {
+            planning.outputs(&state.urn, &state.outputs);
+        }
+    }
+
+    /// Looks at what a component or the stack publishes. After a failure nobody expects it to be complete.
+    pub(super) fn plan_published(&self, state: &ResourceState, outputs: &PropertyMap) -> Result<(), Unanswered> {
+        let Some(planning) = &self.planning else {
+            return Ok(());
+        };
+        if self.has_ended_early() {
+            return Ok(());
+        }
+        planning
+            .published(&state.urn, &state.outputs, outputs)
+            .map_err(|text| self.violated(&state.urn, &text))
+    }
+
+    /// Reports the resources of which the plan expected steps that nobody has seen. After a failure there would be many,
+    /// and none of them would say why.
+    pub fn end_plan(&self) {
+        let Some(planning) = &self.planning else { return };
+        if self.has_ended_early() {
+            return;
+        }
+        for urn in planning.leftovers(|urn| self.base.position(urn).is_some()) {
+            let text = format!("expected resource operations for {urn} but none were seen");
+            drop(self.violated(&urn, &text));
+        }
+    }
+
+    fn has_ended_early(&self) -> bool {
+        let control = self.executor.control();
+        control.has_failed() || control.is_cancelled()
+    }
+
+    fn violated(&self, urn: &Urn, text: &str) -> Unanswered {
+        let text = if self.executor.is_preview() {
+            format!("Preview failed: {text}")
+        } else {
+            text.to_owned()
+        };
+        self.executor
+            .diagnose(Diagnostic::error(text).about(urn.clone()));
+        self.executor.control().fail(Failure::Bail(None), true);
+        Unanswered::Ending
+    }
+}

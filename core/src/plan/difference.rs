@@ -1,0 +1,59 @@
+//! What a plan says of properties: how they differ from those before, name by name.
+
+use crate::property::{Key, PropertyMap};
+
+/// How properties differ from those before. Nulls count as absent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlanDiff {
+    /// Properties that are new.
+    pub adds: PropertyMap,
+    /// Names of properties that are gone.
+    pub deletes: Vec<Key>,
+    /// Properties that have another value, with the new one.
+    pub updates: PropertyMap,
+}
+
+impl PlanDiff {
+    /// Finds out how `new` differs from `old`.
+    #[must_use]
+    pub fn between(old: &PropertyMap, new: &PropertyMap) -> Self {
+        let Some(diff) = old.diff(new) else {
+            return Self::default();
+        };
+        Self {
+            adds: diff.adds.into_iter().collect(),
+            deletes: diff.deletes.into_keys().collect(),
+            updates: diff
+                .updates
+                .into_iter()
+                .map(|(key, update)| (key, update.new))
+                .collect(),
+        }
+    }
+
+    /// Tells whether nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.adds.is_empty() && self.deletes.is_empty() && self.updates.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_names_what_is_new_what_is_gone_and_what_is_other() {
+        let old: PropertyMap = [("a", 1.0.into()), ("b", 1.0.into()), ("c", 1.0.into())]
+            .into_iter()
+            .collect();
+        let new: PropertyMap = [("b", 2.0.into()), ("c", 1.0.into()), ("d", "x".into())]
+            .into_iter()
+            .collect();
+        let diff = PlanDiff::between(&old, &new);
+        assert_eq!(diff.adds, [("d", "x".into())].into_iter().collect());
+        assert_eq!(diff.deletes, ["a"]);
+        assert_eq!(diff.updates, [("b", 2.0.into())].into_iter().collect());
+        assert!(PlanDiff::between(&new, &new).is_empty());
+    }
+}

@@ -1,0 +1,12 @@
+//! The reference engine's document of a plan: `manifest`, `config`, `resourcePlans`, in that order.
+
+#[cfg(test)]
+mod golden;
+mod goal;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub(super) use read::read;
+pub(super) use write::write;

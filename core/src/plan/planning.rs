@@ -1,0 +1,116 @@
+//! What a run does about plans: it writes one down, is held to one, or both.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::{
+    executor::StepOp,
+    plan::{Constraint, Plan, Recorder, ResourcePlan},
+    property::PropertyMap,
+    resource::{Goal, ResourceState},
+    urn::Urn,
+};
+
+/// What a run does about plans. Texts of violations are those of the reference engine.
+pub struct Planning {
+    recorder: Option<Recorder>,
+    constraint: Option<Constraint>,
+}
+
+/// A goal with what has been found out about it.
+#[derive(Clone, Copy)]
+pub struct GoalFacts<'a> {
+    /// The resource.
+    pub urn: &'a Urn,
+    /// What the program asks for.
+    pub goal: &'a Goal,
+    /// The record as it was, or as it was imported.
+    pub old: Option<&'a ResourceState>,
+    /// The inputs as Check left them.
+    pub inputs: &'a PropertyMap,
+    /// What random parts are made of.
+    pub seed: &'a [u8],
+    /// Whether the record has only just been imported.
+    pub imported: bool,
+}
+
+impl Planning {
+    /// Says what a run does about plans; `None` when that is nothing.
+    #[must_use]
+    pub fn new(records: bool, held_to: Option<Arc<Plan>>) -> Option<Self> {
+        (records || held_to.is_some()).then(|| Self {
+            recorder: records.then(Recorder::default),
+            constraint: held_to.map(Constraint::new),
+        })
+    }
+
+    /// Returns the seed that a resource has in the plan that the run is held to.
+    #[must_use]
+    pub fn seed(&self, urn: &Urn) -> Option<Vec<u8>> {
+        self.constraint.as_ref()?.seed(urn)
+    }
+
+    /// Looks at a goal whose inputs have been checked, before any step.
+    ///
+    /// # Errors
+    /// How it violates the plan.
+    pub fn goal(&self, facts: &GoalFacts<'_>) -> Result<(), String> {
+        if let Some(constraint) = &self.constraint {
+            constraint.goal(facts)?;
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.goal(facts);
+        }
+        Ok(())
+    }
+
+    /// Looks at a step before it runs. Every step is looked at once, in the order in which those of one resource run.
+    ///
+    /// # Errors
+    /// How it violates the plan.
+    pub fn step(&self, urn: &Urn, op: StepOp) -> Result<(), String> {
+        if let Some(constraint) = &self.constraint {
+            constraint.step(urn, op)?;
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.step(urn, op);
+        }
+        Ok(())
+    }
+
+    /// Takes the outputs of a step that succeeded.
+    pub fn outputs(&self, urn: &Urn, outputs: &PropertyMap) {
+        if let Some(recorder) = &self.recorder {
+            recorder.outputs(urn, outputs);
+        }
+    }
+
+    /// Looks at what a component or the stack publishes, before it is recorded.
+    ///
+    /// # Errors
+    /// How it violates the plan.
+    pub fn published(&self, urn: &Urn, old: &PropertyMap, new: &PropertyMap) -> Result<(), String> {
+        if let Some(constraint) = &self.constraint {
+            constraint.outputs(urn, old, new)?;
+        }
+        if let Some(recorder) = &self.recorder {
+            recorder.published(urn, old, new);
+        }
+        Ok(())
+    }
+
+    /// Returns the resources of which steps were expected that have not been seen.
+    pub fn leftovers(&self, is_recorded: impl Fn(&Urn) -> bool) -> Vec<Urn> {
+        self.constraint
+            .as_ref()
+            .map(|constraint| constraint.leftovers(is_recorded))
+            .unwrap_or_default()
+    }
+
+    /// Takes what was written down; `None` when nothing was to be.
+    #[must_use]
+    pub fn take(&self) -> Option<FxHashMap<Urn, ResourcePlan>> {
+        self.recorder.as_ref().map(Recorder::take)
+    }
+}

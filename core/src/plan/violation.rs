@@ -1,0 +1,318 @@
+//! Where a goal and its inputs are not what was planned, in the words of the reference engine.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    plan::{GoalPlan, PlanDiff, matching::matches, text::text},
+    property::{Key, PropertyMap, PropertyValue},
+    resource::{Alias, Goal, ProviderReference, UNKNOWN_ID},
+};
+
+/// Says what of a goal is not as it was planned; inputs are looked at elsewhere ([`of_properties`]).
+pub(super) fn of_goal(planned: &GoalPlan, goal: &Goal) -> Option<String> {
+    let options = &goal.options;
+    of_identity(planned, goal)
+        .or_else(|| {
+            (planned.protect != goal.protect.unwrap_or(false)).then(|| changed("protect", planned.protect))
+        })
+        .or_else(|| of_delete_before_replace(planned.delete_before_replace, goal.delete_before_replace))
+        .or_else(|| {
+            (planned.import_id != options.import_id).then(|| changed("importID", &planned.import_id))
+        })
+        .or_else(|| of_timeouts(planned, goal))
+        .or_else(|| of_sets("ignoreChanges", &planned.ignore_changes, &options.ignore_changes))
+        .or_else(|| {
+            of_sets(
+                "additionalSecretOutputs",
+                &planned.additional_secret_outputs,
+                &options.additional_secret_outputs,
+            )
+        })
+        .or_else(|| {
+            of_sets(
+                "aliases",
+                planned.aliases.iter().map(alias_text),
+                goal.aliases.iter().map(alias_text),
+            )
+        })
+        .or_else(|| of_sets("dependencies", &planned.dependencies, &goal.dependencies))
+        .or_else(|| of_property_dependencies(planned, goal))
+}
+
+fn changed(what: &str, expected: impl std::fmt::Display) -> String {
+    format!("{what} changed (expected {expected})")
+}
+
+fn of_identity(planned: &GoalPlan, goal: &Goal) -> Option<String> {
+    if planned.custom != goal.custom {
+        let expected = if planned.custom { "custom" } else { "component" };
+        return Some(changed("resource kind", expected));
+    }
+    if planned.resource_type != goal.resource_type {
+        return Some(changed("type", &planned.resource_type));
+    }
+    if !same_provider(&planned.provider, &goal.provider) {
+        return Some(changed("provider", &planned.provider));
+    }
+    if planned.parent != goal.parent {
+        let expected = planned.parent.as_ref().map_or("no parent", |urn| urn.as_str());
+        return Some(changed("parent", expected));
+    }
+    None
+}
+
+/// The id of a provider that was only planned is not known.
+fn same_provider(planned: &str, real: &str) -> bool {
+    if planned == real {
+        return true;
+    }
+    match (ProviderReference::parse(planned), ProviderReference::parse(real)) {
+        (Ok(planned), Ok(real)) => {
+            let is_unknown = |reference: &ProviderReference| reference.id.as_str() == UNKNOWN_ID;
+            planned.urn == real.urn && (is_unknown(&planned) || is_unknown(&real))
+        }
+        _ => false,
+    }
+}
+
+fn of_delete_before_replace(planned: Option<bool>, real: Option<bool>) -> Option<String> {
+    match (planned, real) {
+        (planned, real) if planned == real => None,
+        (None, _) => Some(changed("deleteBeforeReplace", "no value")),
+        (Some(planned), _) => Some(changed("deleteBeforeReplace", planned)),
+    }
+}
+
+fn of_timeouts(planned: &GoalPlan, goal: &Goal) -> Option<String> {
+    let (planned, real) = (planned.custom_timeouts, goal.options.custom_timeouts);
+    [
+        ("create timeout", planned.create, real.create),
+        ("update timeout", planned.update, real.update),
+        ("delete timeout", planned.delete, real.delete),
+        ("read timeout", planned.read, real.read),
+    ]
+    .into_iter()
+    // None and zero both leave it to the provider.
+    .find(|(_, planned, real)| planned.unwrap_or_default().to_bits() != real.unwrap_or_default().to_bits())
+    .map(|(what, planned, _)| changed(what, planned.unwrap_or_default()))
+}
+
+fn of_property_dependencies(planned: &GoalPlan, goal: &Goal) -> Option<String> {
+    // What was unknown in the plan may be unset now, and the other way round.
+    goal.property_dependencies.iter().find_map(|(key, real)| {
+        let planned = planned.property_dependencies.get(key)?;
+        of_sets(&format!("dependencies for {key}"), planned, real)
+    })
+}
+
+/// Says what is new, and what is gone.
+fn of_sets<T: ToString>(
+    what: &str,
+    planned: impl IntoIterator<Item = T>,
+    real: impl IntoIterator<Item = T>,
+) -> Option<String> {
+    let planned: BTreeSet<String> = planned.into_iter().map(|item| item.to_string()).collect();
+    let real: BTreeSet<String> = real.into_iter().map(|item| item.to_string()).collect();
+    let list = |word: &str, items: Vec<&str>| (!items.is_empty()).then(|| format!("{word} {}", items.join(", ")));
+    let added = list("added", real.difference(&planned).map(String::as_str).collect());
+    let deleted = list("deleted", planned.difference(&real).map(String::as_str).collect());
+    let parts: Vec<String> = added.into_iter().chain(deleted).collect();
+    (!parts.is_empty()).then(|| format!("{what} changed: {}", parts.join("; ")))
+}
+
+fn alias_text(alias: &Alias) -> String {
+    match alias {
+        Alias::Urn(urn) => urn.to_string(),
+        Alias::Spec {
+            name,
+            resource_type,
+            stack,
+            project,
+            parent,
+            no_parent,
+        } => {
+            let parts = [
+                ("name", name.as_deref()),
+                ("type", resource_type.as_deref()),
+                ("stack", stack.as_deref()),
+                ("project", project.as_deref()),
+                ("parent", parent.as_ref().map(|urn| urn.as_str())),
+                ("noParent", no_parent.then_some("true")),
+            ];
+            let set = parts.iter().filter_map(|(key, value)| {
+                let value = value.filter(|value| !value.is_empty())?;
+                Some(format!("{key}={value}"))
+            });
+            set.collect::<Vec<_>>().join(" ")
+        }
+    }
+}
+
+/// Says which properties are not as they were planned. Each place begins with what the run does: `+` adds, `~` changes,
+/// `-` deletes, `=` leaves the property as it is. A further `~` says that it was planned with the other value.
+///
+/// What was to be added may be there already with another value, and what was to be changed or deleted may be so
+/// already: that is no violation.
+pub(super) fn of_properties(planned: &PlanDiff, old: &PropertyMap, new: &PropertyMap) -> Option<String> {
+    let maps = [&planned.adds, &planned.updates, old, new];
+    let keys: BTreeSet<&Key> = maps.into_iter().flat_map(PropertyMap::keys).collect();
+    let mut places: Vec<String> = keys
+        .into_iter()
+        .filter_map(|key| match present(new, key) {
+            Some(value) => of_value(planned, key, present(old, key), value),
+            None => of_absence(planned, key, present(old, key)),
+        })
+        .collect();
+    places.sort_unstable();
+    (!places.is_empty()).then(|| places.join(", "))
+}
+
+fn of_value(
+    planned: &PlanDiff,
+    key: &Key,
+    before: Option<&PropertyValue>,
+    value: &PropertyValue,
+) -> Option<String> {
+    let does = match before {
+        None => '+',
+        Some(before) if matches(before, value) => '=',
+        Some(_) => '~',
+    };
+    let unplanned = || Some(format!("{does}{key}[{}]", text(value)));
+    let expected = match (present(&planned.adds, key), present(&planned.updates, key)) {
+        (Some(expected), _) => expected,
+        // What is to be changed must be there.
+        (None, Some(_)) if does == '+' => return unplanned(),
+        (None, Some(expected)) => expected,
+        (None, None) if planned.deletes.contains(key) => return unplanned(),
+        (None, None) if does == '=' => return None,
+        (None, None) => return unplanned(),
+    };
+    (!matches(expected, value)).then(|| format!("{does}~{key}[{}!={}]", text(expected), text(value)))
+}
+
+fn of_absence(planned: &PlanDiff, key: &Key, before: Option<&PropertyValue>) -> Option<String> {
+    let expected = present(&planned.adds, key).or_else(|| present(&planned.updates, key));
+    let is_planned = match expected {
+        // What was unknown may turn out to be absent.
+        Some(expected) => matches!(expected, PropertyValue::Unknown(_)),
+        None => before.is_none() || planned.deletes.contains(key),
+    };
+    (!is_planned).then(|| format!("-{key}"))
+}
+
+/// Null counts as absent.
+fn present<'a>(map: &'a PropertyMap, key: &Key) -> Option<&'a PropertyValue> {
+    map.get(key).filter(|value| !value.is_null())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(entries: &[(&str, f64)]) -> PropertyMap {
+        entries.iter().map(|(key, value)| (*key, (*value).into())).collect()
+    }
+
+    fn said(planned: (&[(&str, f64)], &[(&str, f64)]), old: &[(&str, f64)], new: &[(&str, f64)]) -> String {
+        let diff = PlanDiff::between(&map(planned.0), &map(planned.1));
+        of_properties(&diff, &map(old), &map(new)).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_was_planned_is_allowed_also_when_it_is_so_already() {
+        let create = (&[][..], &[("v", 2.0)][..]);
+        assert_eq!(said(create, &[], &[("v", 2.0)]), "");
+        assert_eq!(said(create, &[("v", 2.0)], &[("v", 2.0)]), "");
+        assert_eq!(said(create, &[("v", 1.0)], &[("v", 2.0)]), "");
+        let change = (&[("v", 1.0)][..], &[("v", 2.0)][..]);
+        assert_eq!(said(change, &[("v", 2.0)], &[("v", 2.0)]), "");
+        let delete = (&[("v", 1.0)][..], &[][..]);
+        assert_eq!(said(delete, &[], &[]), "");
+    }
+
+    #[test]
+    fn another_value_than_the_planned_one_names_both() {
+        let create = (&[][..], &[("v", 2.0)][..]);
+        assert_eq!(said(create, &[], &[("v", 5.0)]), "+~v[{2}!={5}]");
+        let change = (&[("v", 1.0)][..], &[("v", 2.0)][..]);
+        assert_eq!(
+            said(change, &[("v", 1.0)], &[("v", 3.0)]),
+            "~~v[{2}!={3}]"
+        );
+        assert_eq!(
+            said(change, &[("v", 1.0)], &[("v", 1.0)]),
+            "=~v[{2}!={1}]"
+        );
+    }
+
+    #[test]
+    fn what_was_not_planned_is_named_with_what_the_run_does() {
+        let nothing = (&[][..], &[][..]);
+        assert_eq!(said(nothing, &[], &[("v", 1.0)]), "+v[{1}]");
+        assert_eq!(
+            said(nothing, &[("v", 1.0)], &[("v", 2.0)]),
+            "~v[{2}]"
+        );
+        assert_eq!(said(nothing, &[("v", 1.0)], &[]), "-v");
+        let delete = (&[("v", 1.0)][..], &[][..]);
+        assert_eq!(
+            said(delete, &[("v", 1.0)], &[("v", 1.0)]),
+            "=v[{1}]"
+        );
+        let change = (&[("v", 1.0)][..], &[("v", 2.0)][..]);
+        assert_eq!(said(change, &[], &[("v", 2.0)]), "+v[{2}]");
+        let create = (&[][..], &[("v", 2.0)][..]);
+        assert_eq!(said(create, &[], &[]), "-v");
+    }
+
+    #[test]
+    fn what_was_planned_as_unknown_may_be_anything_or_nothing() {
+        let adds = [("v", PropertyValue::unknown())].into_iter().collect();
+        let planned = PlanDiff {
+            adds,
+            ..PlanDiff::default()
+        };
+        assert_eq!(of_properties(&planned, &map(&[]), &map(&[("v", 7.0)])), None);
+        assert_eq!(of_properties(&planned, &map(&[]), &map(&[])), None);
+    }
+
+    #[test]
+    fn a_goal_that_differs_says_in_what() {
+        let goal = Goal {
+            resource_type: "test:index:Thing".into(),
+            name: "a".to_owned(),
+            custom: true,
+            ..Goal::default()
+        };
+        let planned = GoalPlan::of(&goal, PlanDiff::default());
+        assert_eq!(of_goal(&planned, &goal), None);
+        let said = |change: &dyn Fn(&mut Goal)| {
+            let mut goal = goal.clone();
+            change(&mut goal);
+            of_goal(&planned, &goal).unwrap()
+        };
+        assert_eq!(said(&|goal| goal.custom = false), "resource kind changed (expected custom)");
+        assert_eq!(said(&|goal| goal.protect = Some(true)), "protect changed (expected false)");
+        assert_eq!(
+            said(&|goal| goal.delete_before_replace = Some(true)),
+            "deleteBeforeReplace changed (expected no value)"
+        );
+        assert_eq!(
+            said(&|goal| goal.options.ignore_changes.push("v".into())),
+            "ignoreChanges changed: added v"
+        );
+        assert_eq!(
+            said(&|goal| goal.options.custom_timeouts.create = Some(5.0)),
+            "create timeout changed (expected 0)"
+        );
+    }
+
+    #[test]
+    fn the_id_of_a_provider_that_was_only_planned_may_be_any() {
+        let urn = "urn:pulumi:dev::shop::pulumi:providers:test::default";
+        assert!(same_provider(&format!("{urn}::{UNKNOWN_ID}"), &format!("{urn}::x")));
+        assert!(!same_provider(&format!("{urn}::y"), &format!("{urn}::x")));
+        assert!(!same_provider(&format!("{urn}_2::{UNKNOWN_ID}"), &format!("{urn}::x")));
+    }
+}
