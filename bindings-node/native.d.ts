@@ -53,6 +53,10 @@ export declare class Operation {
   wait(): Promise<string>
   /** Returns the outputs of an operation that has ended; undefined before. */
   outputs(): Record<string, unknown> | undefined
+  /** Whether an operation that has ended left a plan to which others can be held. */
+  hasPlan(): boolean
+  /** Returns the plan's document, where the options asked for one; undefined before the end. */
+  planDocument(): string | null
   /** Asks for an end; a second time, running provider calls are given up. */
   cancel(): void
   /** Ends the session and waits until nothing of it is left. */
@@ -69,8 +73,8 @@ export declare class Stack {
   get organization(): string
   /** What the host notes about the stack, by name. */
   get tags(): Record<string, string>
-  /** Starts an operation: `update`, `refresh` or `destroy`, with options as JSON. */
-  start(kind: string, options: string, program?: ProgramEntry | undefined | null): Operation
+  /** Starts an operation: `update`, `refresh` or `destroy`, with options as JSON, and held to the plan of another one. */
+  start(kind: string, options: string, program?: ProgramEntry | undefined | null, plan?: Operation | undefined | null): Operation
   /** Returns the state as a deployment document. */
   export(showSecrets: boolean): Promise<string>
   /** Replaces the state by a deployment document. */

@@ -446,9 +446,10 @@ static void *follow(void *user_data)
     pthread_mutex_unlock(&at.mutex);
     sw_bytes_t *outcome = json_at(sw_bytes_view(result), "/outcome"), *error = json_at(sw_bytes_view(result), "/error");
     sw_bytes_t *changes = json_at(sw_bytes_view(result), "/changes"), *outputs = json_at(sw_bytes_view(result), "/outputs");
-    say("{\"id\": %s, \"ok\": {\"outcome\": %s, \"error\": %s, \"changes\": %s, \"outputs\": %s, \"events\": [%s]}}",
-        started->id, or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(outputs, "{}"), events);
-    sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(result);
+    sw_bytes_t *plan = json_at(sw_bytes_view(result), "/plan");
+    say("{\"id\": %s, \"ok\": {\"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"outputs\": %s, \"events\": [%s]}}",
+        started->id, or_else(plan, "null"), or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(outputs, "{}"), events);
+    sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(plan), sw_bytes_free(result);
     sw_operation_free(started->operation);
     free(events), free(started->id), free(started);
     return NULL;

@@ -2,7 +2,15 @@
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
 export { Engine, type ConfigValue, type EngineOptions, type PluginOptions, type StackOptions } from "./engine";
 export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
-export { Operation, Result, type Diagnostic, type OperationOptions, type Step } from "./operation";
+export {
+    Operation,
+    Result,
+    type Diagnostic,
+    type OperationOptions,
+    type Plan,
+    type ResourcePlan,
+    type Step,
+} from "./operation";
 export {
     type DiagnosticEvent,
     type EngineEvent,

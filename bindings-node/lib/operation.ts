@@ -1,5 +1,5 @@
 /** An operation that runs: awaitable, cancellable, and a source of events. */
-import { fromFacts, fromNative, type StackwrightError } from "./errors";
+import { fromFacts, fromNative, InvalidInputError, type StackwrightError } from "./errors";
 import type { EngineEvent, StepOp } from "./event";
 import type { Native } from "./native";
 import type { PropertyMap } from "./values";
@@ -51,6 +51,16 @@ export interface OperationOptions {
     noEvents?: boolean;
     /** A note for the history. */
     message?: string;
+    /**
+     * What the operation is held to: the result of a preview, or a plan's document, parsed or as text. Whatever the plan
+     * does not foresee is refused before a provider is asked to do it, and fails the operation. Not for refreshes.
+     */
+    plan?: Result | Plan | string;
+    /**
+     * Write down what is found as a plan: `Result.plan`. Left out, previews of updates keep one without a document; with
+     * `false` they keep none.
+     */
+    generatePlan?: boolean;
     /** Keep the session after the result, until `release()`: providers stay, unanswered calls stay unanswered. */
     holdSession?: boolean;
     /** Cancels the operation when it is aborted. */
@@ -108,6 +118,26 @@ export interface Step {
     diffs: string[];
 }
 
+/** What a plan says of one resource. */
+export interface ResourcePlan {
+    /** What the program asked for; absent for what it does not register any more. */
+    goal?: { type: string; name: string; custom: boolean; [member: string]: unknown };
+    /** The steps, in their order. */
+    steps?: StepOp[];
+    /** The outputs, as far as they were known; secrets are encrypted. */
+    state: { [name: string]: unknown } | null;
+    /** What random parts are made of, in base64. */
+    seed?: string;
+}
+
+/** A plan as a document: what can be saved as JSON, and hold an update of another process. */
+export interface Plan {
+    manifest: { time: string; magic: string; version: string };
+    config: { [key: string]: unknown };
+    resourcePlans: { [urn: string]: ResourcePlan };
+    [member: string]: unknown;
+}
+
 /** A message that was said during an operation. */
 export interface Diagnostic {
     severity: "debug" | "info" | "info#err" | "warning" | "error";
@@ -140,9 +170,11 @@ export class Result {
     /** The stack's outputs, with secrets wrapped. */
     readonly outputs: PropertyMap;
     readonly #tree: string;
+    readonly #operation: Native.Operation;
 
     /** @internal */
-    constructor(summary: Summary, outputs: PropertyMap) {
+    constructor(summary: Summary, outputs: PropertyMap, operation: Native.Operation) {
+        this.#operation = operation;
         this.outcome = summary.outcome;
         this.changes = summary.changes;
         this.steps = summary.steps;
@@ -150,6 +182,23 @@ export class Result {
         this.duration = summary.duration;
         this.outputs = outputs;
         this.#tree = summary.tree;
+    }
+
+    /** The plan as a document, where `generatePlan: true` asked for one; secrets in it are encrypted. */
+    get plan(): Plan | undefined {
+        const document = this.#operation.planDocument();
+        return typeof document === "string" ? (JSON.parse(document) as Plan) : undefined;
+    }
+
+    /** @internal The operation whose plan holds others. */
+    static planned(result: Result): Native.Operation {
+        if (result.outcome !== "succeeded") {
+            throw new InvalidInputError("the plan is not the result of a preview that succeeded");
+        }
+        if (!result.#operation.hasPlan()) {
+            throw new InvalidInputError("the result has no plan: it was asked for none, or is not of a preview");
+        }
+        return result.#operation;
     }
 
     /** Draws the steps as a tree. */
@@ -253,7 +302,7 @@ export class Operation implements PromiseLike<Result> {
         } catch (error) {
             throw fromNative(error);
         }
-        const result = new Result(summary, (this.#native.outputs() ?? {}) as PropertyMap);
+        const result = new Result(summary, (this.#native.outputs() ?? {}) as PropertyMap, this.#native);
         const error = summary.error === null ? undefined : fromFacts(summary.error);
         this.#explain(error);
         if (error !== undefined) {

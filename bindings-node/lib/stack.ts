@@ -2,7 +2,7 @@
 import type { Bridge } from "./bridge";
 import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
 import type { Native } from "./native";
-import { Operation, OPERATION_OPTIONS, type OperationOptions } from "./operation";
+import { Operation, OPERATION_OPTIONS, type OperationOptions, Result } from "./operation";
 import { refuseUnknown } from "./options";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyMap } from "./values";
@@ -58,7 +58,7 @@ export class Stack {
         return this.#start("update", { ...options, dryRun: true });
     }
 
-    /** Brings the stack to what its program says. */
+    /** Brings the stack to what its program says; with `plan`, to nothing else than what that foresees. */
     up(options: ProgramOptions = {}): Operation {
         return this.#start("update", options, "up");
     }
@@ -114,13 +114,15 @@ export class Stack {
 
     #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: string = kind): Operation {
         refuseUnknown(`${called}()`, options, PROGRAM_OPTIONS);
-        const { signal, onEvent, program, ...rest } = options;
+        const { signal, onEvent, program, plan, ...rest } = options;
         const asked = kind === "update" ? undefined : (`${kind}Program` as const);
         if (program !== undefined && asked !== undefined && options[asked] !== true) {
             throw new InvalidInputError(`${called}() runs a program only with ${asked}: true`);
         }
+        const planned = plan instanceof Result ? Result.planned(plan) : undefined;
+        const held = planned === undefined && plan !== undefined ? { ...rest, plan } : rest;
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
-        const started = guarded(() => this.#native.start(kind, JSON.stringify(rest), added));
+        const started = guarded(() => this.#native.start(kind, JSON.stringify(held), added, planned));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
         return new Operation(started, explain, signal, onEvent);
     }

@@ -7,6 +7,7 @@ use napi_derive::napi;
 use stackwright::{
     event::{EventJson, EventStream},
     operation::OperationResult,
+    plan::Plan,
 };
 use tokio::sync::Mutex;
 
@@ -24,6 +25,11 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// Returns the plan that an operation left.
+    pub(crate) fn plan(&self) -> Option<Arc<Plan>> {
+        self.operation.result()?.plan.clone()
+    }
+
     /// Wraps a started operation.
     pub(crate) fn new(
         operation: stackwright::operation::Operation,
@@ -54,6 +60,18 @@ impl Operation {
             values: result.outputs.clone(),
             shared: Arc::clone(&self.shared),
         })
+    }
+
+    /// Whether an operation that has ended left a plan to which others can be held.
+    #[napi(catch_unwind)]
+    pub fn has_plan(&self) -> bool {
+        self.plan().is_some()
+    }
+
+    /// Returns the plan's document, where the options asked for one; undefined before the end.
+    #[napi(catch_unwind)]
+    pub fn plan_document(&self) -> Option<String> {
+        self.plan()?.document().map(str::to_owned)
     }
 
     /// Asks for an end; a second time, running provider calls are given up.

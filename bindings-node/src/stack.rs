@@ -73,9 +73,15 @@ impl Stack {
         tags.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Starts an operation: `update`, `refresh` or `destroy`, with options as JSON.
+    /// Starts an operation: `update`, `refresh` or `destroy`, with options as JSON, and held to the plan of another one.
     #[napi(catch_unwind)]
-    pub fn start(&self, kind: String, options: String, program: Option<ProgramEntry>) -> Result<Operation> {
+    pub fn start(
+        &self,
+        kind: String,
+        options: String,
+        program: Option<ProgramEntry>,
+        plan: Option<&Operation>,
+    ) -> Result<Operation> {
         let kind = match kind.as_str() {
             "update" => OperationKind::Update,
             "refresh" => OperationKind::Refresh,
@@ -85,8 +91,14 @@ impl Stack {
                 return Err(errors::to_napi(&error));
             }
         };
-        let options =
+        let mut options =
             OperationOptions::from_json(options.as_bytes()).map_err(|error| errors::to_napi(&error))?;
+        if let Some(planned) = plan {
+            let kept = planned
+                .plan()
+                .ok_or_else(|| errors::to_napi(&Error::invalid("the result has no plan")))?;
+            options.plan = Some(kept.into());
+        }
         let program = program.map(|program| program.take(&self.shared));
         let show_secrets = options.show_secrets;
         let operation = self.stack.start(kind, options, program);

@@ -204,6 +204,8 @@ class Run {
 
 const runs = new Map();
 let nextRun = 1;
+/** The results of the open engine, by the number of the operation. */
+const results = new Map();
 let engine;
 let stack;
 let operation;
@@ -220,7 +222,7 @@ async function program(context) {
 }
 
 const asked = {
-    hello: () => ({ face: "node", references: "native" }),
+    hello: () => ({ face: "node", references: "native", plans: "kept" }),
     async open({ store, passphrase, project, stack: name, packages, config }) {
         const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each)]));
         engine = new Engine({ store, passphrase: passphrase ?? undefined, providers });
@@ -236,8 +238,9 @@ const asked = {
         return {};
     },
     exportState: async () => JSON.parse(await stack.export({ showSecrets: true })),
-    async start({ operation: kind, options }) {
-        operation = stack[kind === "update" ? "up" : kind](options ?? {});
+    async start({ operation: kind, options, number, planOf }) {
+        const held = planOf === undefined ? {} : { plan: results.get(planOf) };
+        operation = stack[kind === "update" ? "up" : kind]({ ...options, ...held });
         const events = [];
         for await (const event of operation.events()) {
             events.push(event);
@@ -246,8 +249,9 @@ const asked = {
             (result) => ({ error: null, result }),
             (error) => ({ error: describe(error), result: error.result }),
         );
-        const { outcome, changes, outputs } = result;
-        return { outcome, error, changes, outputs: toPlainJson(outputs), events };
+        results.set(number, result);
+        const { outcome, changes, outputs, plan } = result;
+        return { plan, outcome, error, changes, outputs: toPlainJson(outputs), events };
     },
     cancel() {
         operation.cancel();
@@ -257,6 +261,7 @@ const asked = {
         await engine.close();
         engine = stack = operation = undefined;
         runs.clear();
+        results.clear();
         return {};
     },
     bye: () => ({}),

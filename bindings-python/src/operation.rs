@@ -10,6 +10,7 @@ use pyo3::{
 use stackwright::{
     event::{EngineEvent, EventJson, EventStream},
     operation::OperationResult,
+    plan::Plan,
 };
 use tokio::sync::Mutex;
 
@@ -136,8 +137,26 @@ pub(crate) struct OperationOutcome {
     result: Arc<OperationResult>,
 }
 
+impl OperationOutcome {
+    pub(crate) fn plan(&self) -> Option<Arc<Plan>> {
+        self.result.plan.clone()
+    }
+}
+
 #[pymethods]
 impl OperationOutcome {
+    /// Whether there is a plan to which an operation can be held.
+    #[getter]
+    fn has_plan(&self) -> bool {
+        self.result.plan.is_some()
+    }
+
+    /// The plan's document, where the options asked for one.
+    #[getter]
+    fn plan_document(&self) -> Option<&str> {
+        self.result.plan.as_ref()?.document()
+    }
+
     /// The exception of a failed operation.
     #[getter]
     fn error(&self, py: Python<'_>) -> Option<PyErr> {

@@ -10,7 +10,7 @@ use crate::{
     convert,
     engine::read_program,
     errors::{OrRaise as _, invalid},
-    operation::Operation,
+    operation::{Operation, OperationOutcome},
     runtime::Runtime,
 };
 
@@ -52,14 +52,16 @@ impl Stack {
         self.stack.name().to_string()
     }
 
-    /// Starts an operation. `kind` is `update`, `refresh` or `destroy`; `options` is JSON.
-    #[pyo3(signature = (kind, options, program=None))]
+    /// Starts an operation. `kind` is `update`, `refresh` or `destroy`; `options` is JSON; `plan` is the result whose plan
+    /// holds it.
+    #[pyo3(signature = (kind, options, program=None, plan=None))]
     fn start(
         &self,
         py: Python<'_>,
         kind: &str,
         options: &[u8],
         program: Option<&Bound<'_, PyAny>>,
+        plan: Option<&Bound<'_, OperationOutcome>>,
     ) -> PyResult<Operation> {
         let kind = match kind {
             "update" => OperationKind::Update,
@@ -67,7 +69,11 @@ impl Stack {
             "destroy" => OperationKind::Destroy,
             _ => return Err(invalid(py, format!("{kind:?} is not an operation"))),
         };
-        let options = OperationOptions::from_json(options).or_raise(py)?;
+        let mut options = OperationOptions::from_json(options).or_raise(py)?;
+        if let Some(plan) = plan {
+            let kept = plan.get().plan();
+            options.plan = Some(kept.ok_or_else(|| invalid(py, "the result has no plan"))?.into());
+        }
         let handle = self.runtime.handle(py)?;
         let show_secrets = options.show_secrets;
         let program = program.map(|program| read_program(program, handle)).transpose()?;

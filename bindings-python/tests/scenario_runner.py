@@ -31,6 +31,7 @@ class Actor:
         self.engine: sw.Engine | None = None
         self.stack: sw.Stack | None = None
         self.operation: sw.Operation | None = None
+        self.results: dict[int, sw.Result] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.over = asyncio.Event()
 
@@ -62,7 +63,7 @@ class Actor:
     def begin(self, message: Message) -> Awaitable[Any]:
         match message["do"]:
             case "hello":
-                return now({"face": "python", "references": "native"})
+                return now({"face": "python", "references": "native", "plans": "kept"})
             case "open":
                 return self.open(message)
             case "importState":
@@ -70,7 +71,7 @@ class Actor:
             case "exportState":
                 return self.required().export_deployment(show_secrets=True)
             case "start":
-                return self.start(message["operation"], message.get("options") or {})
+                return self.start(message)
             case "cancel":
                 if self.operation is not None:
                     self.operation.cancel()
@@ -104,22 +105,26 @@ class Actor:
 
     async def close(self) -> Message:
         engine, self.engine, self.stack, self.operation = self.engine, None, None, None
+        self.results.clear()
         if engine is not None:
             await engine.close()
         return {}
 
-    def start(self, operation: str, options: Message) -> Awaitable[Message]:
+    def start(self, message: Message) -> Awaitable[Message]:
         stack = self.required()
-        named = {snake(name): value for name, value in options.items()}
+        named = {snake(name): value for name, value in (message.get("options") or {}).items()}
+        if "planOf" in message:
+            named["plan"] = self.results[message["planOf"]]
         starts = {"preview": stack.preview, "update": stack.up, "refresh": stack.refresh, "destroy": stack.destroy}
-        begin: Any = starts[operation]
+        begin: Any = starts[message["operation"]]
         self.operation = begin(**named)
-        return self.outcome(self.operation)
+        return self.outcome(self.operation, message["number"])
 
-    async def outcome(self, operation: sw.Operation) -> Message:
+    async def outcome(self, operation: sw.Operation, number: int) -> Message:
         events = [event.json async for event in operation]
-        result = await operation.wait()
+        result = self.results[number] = await operation.wait()
         return {
+            "plan": result.plan,
             "outcome": result.outcome,
             "error": None if result.error is None else failure(result.error),
             "changes": dict(result.changes),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use stackwright::{
     Error,
     diagnostic::{Diagnostic, Severity},
@@ -25,6 +26,8 @@ struct ResultDocument<'a> {
     diagnostics: Vec<DiagnosticDocument<'a>>,
     duration_seconds: f64,
     tree: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]
@@ -68,7 +71,15 @@ pub(super) fn document(result: &OperationResult) -> Outcome<Vec<u8>> {
         diagnostics: result.diagnostics.iter().map(DiagnosticDocument::from).collect(),
         duration_seconds: result.duration.as_secs_f64(),
         tree: result.tree(),
+        plan: plan(result)?,
     })?)
+}
+
+/// Returns the plan's document, where the options asked for one.
+fn plan(result: &OperationResult) -> Outcome<Option<&RawValue>> {
+    let document = result.plan.as_ref().and_then(|plan| plan.document());
+    let raw = document.map(serde_json::from_str::<&RawValue>).transpose();
+    Ok(raw.map_err(|error| Error::internal(format!("a plan is no JSON: {error}")))?)
 }
 
 impl<'a> From<&'a Error> for ErrorDocument<'a> {

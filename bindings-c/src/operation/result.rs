@@ -16,7 +16,8 @@ use crate::{
 /// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
 /// `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "urn", "provider", "phase",
 /// "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type"}], "diagnostics": [{"severity",
-/// "message", "urn"}], "durationSeconds", "tree"}`. The tree is a text for people.
+/// "message", "urn"}], "durationSeconds", "tree"}`. The tree is a text for people. With `generatePlan`
+/// there is a `plan`, too: what was found, secrets encrypted, for a later operation to be held to.
 ///
 /// # Safety
 /// `operation` must be null or alive, `result` null or writable, `error` null or writable.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+if TYPE_CHECKING:
+    from .result import Result
 
 __all__ = ["OperationOptions"]
 
@@ -56,6 +59,11 @@ class OperationOptions(TypedDict, total=False):
     hold_session: bool
     """Keep the monitor and the providers after the result, until :meth:`~stackwright.Operation.release`, and leave
     registrations unanswered that failed or came too late."""
+    plan: Result | Mapping[str, Any] | str
+    """What the operation is held to: the result of a preview, or a plan's document. Not for refreshes."""
+    generate_plan: bool
+    """Write down what is found as a plan: :attr:`~stackwright.Result.plan`. Left out, previews of updates keep one without
+    a document; with ``False`` they keep none."""
     refresh_program: bool
     """A refresh runs the program: each resource is read when the program registers it, by a provider that is configured
     as the program says; the others are read at the end. Where an update, or a destroy with its program, is to
@@ -63,10 +71,8 @@ class OperationOptions(TypedDict, total=False):
     destroy_program: bool
     """A destroy runs the program, which says how providers are configured; then everything is deleted, also what the
     program registers."""
-    plan: Mapping[str, Any]
-    """Not supported yet, as all that follows: an operation with it is refused before anything happens."""
-    generate_plan: bool
     strict: bool
+    """Not supported yet, as all that follows: an operation with it is refused before anything happens."""
     required_policies: Sequence[Mapping[str, Any]]
     local_policy_packs: Sequence[Mapping[str, Any]]
     snippets: Sequence[Mapping[str, Any]]

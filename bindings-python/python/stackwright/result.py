@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from ._stackwright import OperationOutcome
 from .values import PropertyValue
@@ -86,6 +87,16 @@ class Result:
                 Diagnostic(severity, message, urn) for severity, message, urn in self._native.diagnostics
             )
         return self._diagnostics
+
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        """The plan as a document, where ``generate_plan=True`` asked for one; secrets in it are encrypted.
+
+        Saved as JSON, it can hold an update of another process: ``stack.up(json.load(file))``. An update of this process
+        is held by the result itself, ``stack.up(result)``, and needs no document.
+        """
+        document = self._native.plan_document
+        return None if document is None else json.loads(document)
 
     @property
     def has_changes(self) -> bool:

@@ -21,6 +21,7 @@ from .values import PropertyValue, unwrap
 __all__ = ["Stack"]
 
 OnEvent = Callable[[Event], object]
+Plan = Result | Mapping[str, Any] | str
 
 
 class Openable(Protocol):
@@ -65,7 +66,7 @@ class Stack:
 
     def up(
         self,
-        plan: Result | None = None,
+        plan: Plan | None = None,
         /,
         *,
         program: Program | None = None,
@@ -74,15 +75,12 @@ class Stack:
     ) -> Operation:
         """Brings the stack to what its program says.
 
-        :param plan: The preview that led to this update; a failed one is refused.
+        :param plan: What the update is held to: the result of a preview, or the document that a result's
+            :attr:`~stackwright.Result.plan` holds, as a mapping or as JSON text. Whatever the plan does not foresee is
+            refused before a provider is asked to do it, and fails the update.
         """
-        if plan is not None and not isinstance(plan, Result):
-            hint = "; name a program: up(program=…)" if callable(plan) else ""
-            raise InvalidInputError(f"up() takes the result of a preview, not {type(plan).__name__}{hint}")
-        if plan is not None and (not plan.is_preview or plan.outcome != "succeeded"):
-            raise InvalidInputError("the plan is not the result of a preview that succeeded")
-        if plan is not None and plan.stack != self.name:
-            raise InvalidInputError(f"the plan is a preview of {plan.stack}, not of {self.name}")
+        if plan is not None:
+            options["plan"] = plan
         return self._start("update", False, program, on_event, options)
 
     def refresh(
@@ -112,7 +110,11 @@ class Stack:
         options: dict[str, Any],
     ) -> Operation:
         self._engine._require_open()
+        held_to = options.pop("plan", None)
+        kept = self._checked(held_to)._native if isinstance(held_to, Result) else None
         chosen: OperationOptions = {**options, "dry_run": is_preview}  # type: ignore[typeddict-item]
+        if kept is None and held_to is not None:
+            chosen["plan"] = _document(held_to)
         encoded = _options.encode(chosen)
         failures: list[BaseException] = []
         runs_program = kind == "update" or bool(options.get(f"{kind}_program"))
@@ -121,12 +123,22 @@ class Stack:
         prepared = prepare(program or self._program, failures) if runs_program else None
         if runs_program and prepared is None:
             raise InvalidInputError(f"the stack {self.name} has no program; give one to stack() or to this call")
-        native = self._native.start(kind, encoded, prepared)
+        native = self._native.start(kind, encoded, prepared, kept)
 
         def explained(error: BaseException | None) -> None:
             explain(error, failures[0] if failures else None, self._raised.take(self.name))
 
         return Operation(native, is_preview, on_event, self._engine, self.name, explained)
+
+    def _checked(self, result: Result) -> Result:
+        """Refuses a result that can hold no operation of this stack."""
+        if result.outcome != "succeeded" or (not result.is_preview and not result._native.has_plan):
+            raise InvalidInputError("the plan is not the result of a preview that succeeded")
+        if result.stack != self.name:
+            raise InvalidInputError(f"the plan is a preview of {result.stack}, not of {self.name}")
+        if not result._native.has_plan:
+            raise InvalidInputError("the preview kept no plan: it was asked for none, or was not one of an update")
+        return result
 
     async def export_deployment(self, *, show_secrets: bool = False) -> dict[str, Any]:
         """Returns the state as a deployment document; secrets stay encrypted unless they are to be shown."""
@@ -169,3 +181,9 @@ class Stack:
         return f"<Stack {self.name}>"
 
 
+def _document(plan: object) -> Mapping[str, Any] | str:
+    """Refuses what cannot be a plan's document."""
+    if isinstance(plan, (Mapping, str)):
+        return plan
+    hint = "; name a program: up(program=…)" if callable(plan) else ""
+    raise InvalidInputError(f"a plan is the result of a preview or a document, not {type(plan).__name__}{hint}")

@@ -152,7 +152,7 @@ class Stack:
         """Starts a preview and returns its handle."""
         return self._start(lambda: self._stack.preview(**options))
 
-    def start_up(self, plan: Result | None = None, /, **options: Any) -> Operation:
+    def start_up(self, plan: _stack.Plan | None = None, /, **options: Any) -> Operation:
         """Starts an update and returns its handle."""
         return self._start(lambda: self._stack.up(plan, **options))
 
@@ -168,7 +168,7 @@ class Stack:
         """Says what an update would do."""
         return self.start_preview(**options).result()
 
-    def up(self, plan: Result | None = None, /, **options: Any) -> Result:
+    def up(self, plan: _stack.Plan | None = None, /, **options: Any) -> Result:
         """Brings the stack to what its program says."""
         return self.start_up(plan, **options).result()
 

@@ -68,7 +68,11 @@ impl Generator {
     }
 
     /// Looks at what a component or the stack publishes. After a failure nobody expects it to be complete.
-    pub(super) fn plan_published(&self, state: &ResourceState, outputs: &PropertyMap) -> Result<(), Unanswered> {
+    pub(super) fn plan_published(
+        &self,
+        state: &ResourceState,
+        outputs: &PropertyMap,
+    ) -> Result<(), Unanswered> {
         let Some(planning) = &self.planning else {
             return Ok(());
         };
@@ -89,7 +93,7 @@ impl Generator {
         }
         for urn in planning.leftovers(|urn| self.base.position(urn).is_some()) {
             let text = format!("expected resource operations for {urn} but none were seen");
-            drop(self.violated(&urn, &text));
+            self.report(&urn, &text);
         }
     }
 
@@ -99,14 +103,17 @@ impl Generator {
     }
 
     fn violated(&self, urn: &Urn, text: &str) -> Unanswered {
+        self.report(urn, text);
+        Unanswered::Ending
+    }
+
+    fn report(&self, urn: &Urn, text: &str) {
         let text = if self.executor.is_preview() {
             format!("Preview failed: {text}")
         } else {
             text.to_owned()
         };
-        self.executor
-            .diagnose(Diagnostic::error(text).about(urn.clone()));
+        self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
         self.executor.control().fail(Failure::Bail(None), true);
-        Unanswered::Ending
     }
 }

@@ -33,10 +33,12 @@ impl Generator {
             skipped_create: true,
             ..StepDetail::default()
         };
-        if let Some(step) = Step::new(StepOp::Same, Some(shown), Some(Arc::clone(&state)))
-            && let Err(failure) = self.executor.run_step(&mut step.with_detail(detail)).await
-        {
-            return self.after_failure(&failure, &state);
+        if let Some(step) = Step::new(StepOp::Same, Some(shown), Some(Arc::clone(&state))) {
+            let mut step = step.with_detail(detail);
+            self.plan_steps(std::slice::from_ref(&step))?;
+            if let Err(failure) = self.executor.run_step(&mut step).await {
+                return self.after_failure(&failure, &state);
+            }
         }
         self.claims.skip(urn);
         self.claims.leave_unrecorded(urn);

@@ -72,7 +72,9 @@ impl Frame {
             parts.heard = Some(heard);
         });
         let watcher = self.watch_cancellation(&registry);
-        let outputs = self.work(&executor, &registry, base, run, planning.as_ref()).await;
+        let outputs = self
+            .work(&executor, &registry, base, run, planning.as_ref())
+            .await;
         if self.control.is_cancelled() {
             self.tell_of_cancellation(watcher, &registry).await;
         } else {
@@ -87,7 +89,9 @@ impl Frame {
             is_preview: self.options.dry_run,
             result: OperationOutcome::Succeeded,
         });
-        if let Some(planning) = planning.filter(|_| !self.control.has_failed() && !self.control.is_cancelled()) {
+        if let Some(planning) =
+            planning.filter(|_| !self.control.has_failed() && !self.control.is_cancelled())
+        {
             work.plan = self.plan(&planning, &snapshot).await?;
         }
         self.say_how_it_ended();
@@ -138,12 +142,7 @@ impl Frame {
             purpose: purpose.unwrap_or_default(),
             refreshes: self.options.reads_with_program(self.kind),
         };
-        let generator = Generator::new(
-            options,
-            base,
-            Arc::clone(executor),
-            Arc::clone(registry),
-        );
+        let generator = Generator::new(options, base, Arc::clone(executor), Arc::clone(registry));
         let generator = Arc::new(generator.with_planning(planning.cloned()));
         if purpose.is_some() {
             let outputs = self.run_program(&generator, run).await;

@@ -36,7 +36,11 @@ impl Constraint {
     }
 
     pub(super) fn seed(&self, urn: &Urn) -> Option<Vec<u8>> {
-        self.plan.resource(urn)?.seed.clone().filter(|seed| !seed.is_empty())
+        self.plan
+            .resource(urn)?
+            .seed
+            .clone()
+            .filter(|seed| !seed.is_empty())
     }
 
     /// Says what of a goal and its checked inputs is not as planned.
@@ -119,8 +123,7 @@ fn of_unplanned(old: &ResourceState, goal: &Goal, facts: &GoalFacts<'_>) -> Opti
 fn of_inputs(planned: &PlanDiff, facts: &GoalFacts<'_>) -> Option<String> {
     let none = PropertyMap::new();
     let old = facts.old.map_or(&none, |old| &old.inputs);
-    violation::of_properties(planned, old, facts.inputs)
-        .map(|places| format!("properties changed: {places}"))
+    violation::of_properties(planned, old, facts.inputs).map(|places| format!("properties changed: {places}"))
 }
 
 /// Tells whether a step does no more than the planned one.
@@ -153,7 +156,11 @@ mod tests {
             (Delete, &[Delete]),
         ] {
             for op in StepOp::ALL {
-                assert_eq!(allows(planned, *op), fewer.contains(op), "{op} where {planned} is planned");
+                assert_eq!(
+                    allows(planned, *op),
+                    fewer.contains(op),
+                    "{op} where {planned} is planned"
+                );
             }
         }
     }

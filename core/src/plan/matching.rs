@@ -11,7 +11,11 @@ pub(super) fn matches(planned: &PropertyValue, real: &PropertyValue) -> bool {
         }
         (PropertyValue::Secret(left), PropertyValue::Secret(right)) => matches(&left.element, &right.element),
         (PropertyValue::Array(left), PropertyValue::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right.iter()).all(|(left, right)| matches(left, right))
+            left.len() == right.len()
+                && left
+                    .iter()
+                    .zip(right.iter())
+                    .all(|(left, right)| matches(left, right))
         }
         (PropertyValue::Object(left), PropertyValue::Object(right)) => maps_match(left, right),
         (left, right) => left.says_the_same(right),
@@ -26,10 +30,7 @@ fn output_matches(output: &Output, other: &PropertyValue) -> bool {
     match other {
         PropertyValue::Output(other) => {
             output.secret == other.secret
-                && other
-                    .element
-                    .as_ref()
-                    .is_none_or(|other| matches(element, other))
+                && other.element.as_ref().is_none_or(|other| matches(element, other))
         }
         PropertyValue::Secret(secret) if output.secret => matches(element, &secret.element),
         other if !output.secret => matches(element, other),

@@ -16,9 +16,7 @@ pub(super) fn of_goal(planned: &GoalPlan, goal: &Goal) -> Option<String> {
             (planned.protect != goal.protect.unwrap_or(false)).then(|| changed("protect", planned.protect))
         })
         .or_else(|| of_delete_before_replace(planned.delete_before_replace, goal.delete_before_replace))
-        .or_else(|| {
-            (planned.import_id != options.import_id).then(|| changed("importID", &planned.import_id))
-        })
+        .or_else(|| (planned.import_id != options.import_id).then(|| changed("importID", &planned.import_id)))
         .or_else(|| of_timeouts(planned, goal))
         .or_else(|| of_sets("ignoreChanges", &planned.ignore_changes, &options.ignore_changes))
         .or_else(|| {
@@ -113,7 +111,8 @@ fn of_sets<T: ToString>(
 ) -> Option<String> {
     let planned: BTreeSet<String> = planned.into_iter().map(|item| item.to_string()).collect();
     let real: BTreeSet<String> = real.into_iter().map(|item| item.to_string()).collect();
-    let list = |word: &str, items: Vec<&str>| (!items.is_empty()).then(|| format!("{word} {}", items.join(", ")));
+    let list =
+        |word: &str, items: Vec<&str>| (!items.is_empty()).then(|| format!("{word} {}", items.join(", ")));
     let added = list("added", real.difference(&planned).map(String::as_str).collect());
     let deleted = list("deleted", planned.difference(&real).map(String::as_str).collect());
     let parts: Vec<String> = added.into_iter().chain(deleted).collect();
@@ -211,10 +210,15 @@ mod tests {
     use super::*;
 
     fn map(entries: &[(&str, f64)]) -> PropertyMap {
-        entries.iter().map(|(key, value)| (*key, (*value).into())).collect()
+        entries
+            .iter()
+            .map(|(key, value)| (*key, (*value).into()))
+            .collect()
     }
 
-    fn said(planned: (&[(&str, f64)], &[(&str, f64)]), old: &[(&str, f64)], new: &[(&str, f64)]) -> String {
+    type Numbers<'a> = &'a [(&'a str, f64)];
+
+    fn said(planned: (Numbers<'_>, Numbers<'_>), old: Numbers<'_>, new: Numbers<'_>) -> String {
         let diff = PlanDiff::between(&map(planned.0), &map(planned.1));
         of_properties(&diff, &map(old), &map(new)).unwrap_or_default()
     }
@@ -236,30 +240,18 @@ mod tests {
         let create = (&[][..], &[("v", 2.0)][..]);
         assert_eq!(said(create, &[], &[("v", 5.0)]), "+~v[{2}!={5}]");
         let change = (&[("v", 1.0)][..], &[("v", 2.0)][..]);
-        assert_eq!(
-            said(change, &[("v", 1.0)], &[("v", 3.0)]),
-            "~~v[{2}!={3}]"
-        );
-        assert_eq!(
-            said(change, &[("v", 1.0)], &[("v", 1.0)]),
-            "=~v[{2}!={1}]"
-        );
+        assert_eq!(said(change, &[("v", 1.0)], &[("v", 3.0)]), "~~v[{2}!={3}]");
+        assert_eq!(said(change, &[("v", 1.0)], &[("v", 1.0)]), "=~v[{2}!={1}]");
     }
 
     #[test]
     fn what_was_not_planned_is_named_with_what_the_run_does() {
         let nothing = (&[][..], &[][..]);
         assert_eq!(said(nothing, &[], &[("v", 1.0)]), "+v[{1}]");
-        assert_eq!(
-            said(nothing, &[("v", 1.0)], &[("v", 2.0)]),
-            "~v[{2}]"
-        );
+        assert_eq!(said(nothing, &[("v", 1.0)], &[("v", 2.0)]), "~v[{2}]");
         assert_eq!(said(nothing, &[("v", 1.0)], &[]), "-v");
         let delete = (&[("v", 1.0)][..], &[][..]);
-        assert_eq!(
-            said(delete, &[("v", 1.0)], &[("v", 1.0)]),
-            "=v[{1}]"
-        );
+        assert_eq!(said(delete, &[("v", 1.0)], &[("v", 1.0)]), "=v[{1}]");
         let change = (&[("v", 1.0)][..], &[("v", 2.0)][..]);
         assert_eq!(said(change, &[], &[("v", 2.0)]), "+v[{2}]");
         let create = (&[][..], &[("v", 2.0)][..]);
@@ -292,8 +284,14 @@ mod tests {
             change(&mut goal);
             of_goal(&planned, &goal).unwrap()
         };
-        assert_eq!(said(&|goal| goal.custom = false), "resource kind changed (expected custom)");
-        assert_eq!(said(&|goal| goal.protect = Some(true)), "protect changed (expected false)");
+        assert_eq!(
+            said(&|goal| goal.custom = false),
+            "resource kind changed (expected custom)"
+        );
+        assert_eq!(
+            said(&|goal| goal.protect = Some(true)),
+            "protect changed (expected false)"
+        );
         assert_eq!(
             said(&|goal| goal.delete_before_replace = Some(true)),
             "deleteBeforeReplace changed (expected no value)"
@@ -311,8 +309,14 @@ mod tests {
     #[test]
     fn the_id_of_a_provider_that_was_only_planned_may_be_any() {
         let urn = "urn:pulumi:dev::shop::pulumi:providers:test::default";
-        assert!(same_provider(&format!("{urn}::{UNKNOWN_ID}"), &format!("{urn}::x")));
+        assert!(same_provider(
+            &format!("{urn}::{UNKNOWN_ID}"),
+            &format!("{urn}::x")
+        ));
         assert!(!same_provider(&format!("{urn}::y"), &format!("{urn}::x")));
-        assert!(!same_provider(&format!("{urn}_2::{UNKNOWN_ID}"), &format!("{urn}::x")));
+        assert!(!same_provider(
+            &format!("{urn}_2::{UNKNOWN_ID}"),
+            &format!("{urn}::x")
+        ));
     }
 }

@@ -13,6 +13,7 @@ mod errors;
 mod fixture;
 mod journal;
 mod options;
+mod plans;
 mod registration;
 mod remote;
 mod session;

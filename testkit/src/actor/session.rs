@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 use stackwright::{
     Engine, Stack, StackSettings,
-    operation::{Operation, OperationKind, OperationOptions},
+    operation::{Operation, OperationKind, OperationOptions, OperationResult},
     program::{self, ProgramContext},
     project::{Config, ConfigKey, ConfigValue},
     runtime::Runtime,
@@ -28,6 +28,8 @@ pub(super) struct Session {
     wire: Arc<Wire>,
     open: Mutex<Option<Open>>,
     operation: Mutex<Option<Operation>>,
+    /// The results of the open engine, by the number of the operation.
+    results: Mutex<HashMap<u64, Arc<OperationResult>>>,
     runs: Arc<Mutex<HashMap<u64, Arc<Run>>>>,
 }
 
@@ -47,6 +49,7 @@ impl Session {
             wire,
             open: Mutex::default(),
             operation: Mutex::default(),
+            results: Mutex::default(),
             runs: Arc::default(),
         }
     }
@@ -89,7 +92,7 @@ impl Session {
 
     async fn do_it(&self, verb: &str, message: &Value) -> Answer {
         match verb {
-            "hello" => Ok(json!({ "face": "rust", "references": "resolved" })),
+            "hello" => Ok(json!({ "face": "rust", "references": "resolved", "plans": "kept" })),
             "open" => self.open(message).await,
             "start" => self.start(message).await,
             "importState" => {
@@ -107,6 +110,7 @@ impl Session {
             }
             "close" => {
                 let open = locked(&self.open).take();
+                locked(&self.results).clear();
                 if let Some(open) = open {
                     open.engine.close().await;
                 }
@@ -182,6 +186,12 @@ impl Session {
         let open = self.opened()?;
         let mut options = OperationOptions::from_json(message["options"].to_string().as_bytes())
             .map_err(|it| error(&it))?;
+        if let Some(number) = message["planOf"].as_u64() {
+            let kept = locked(&self.results).get(&number).cloned();
+            let plan = kept.and_then(|result| result.plan.clone());
+            let plan = plan.ok_or_else(|| broken(format!("operation {number} left no plan")))?;
+            options.plan = Some(plan.into());
+        }
         let kind = match message["operation"].as_str() {
             Some("preview") => {
                 options = options.preview();
@@ -204,8 +214,15 @@ impl Session {
             );
         }
         let result = operation.wait().await;
+        let document = result.plan.as_ref().and_then(|plan| plan.document());
+        let document: Option<Value> = document
+            .map(|text| serde_json::from_str(text).map_err(|error| broken(format!("the plan: {error}"))))
+            .transpose()?;
+        if let Some(number) = message["number"].as_u64() {
+            locked(&self.results).insert(number, Arc::clone(&result));
+        }
         Ok(json!({
-            "outcome": result.outcome.name(), "error": result.error.as_ref().map(error),
+            "plan": document, "outcome": result.outcome.name(), "error": result.error.as_ref().map(error),
             "changes": result.changes, "outputs": plain(result.outputs.clone()), "events": events,
         }))
     }

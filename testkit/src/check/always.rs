@@ -30,14 +30,14 @@ pub(super) fn check(seen: &Observation, wrong: &mut Findings) {
         wrong.push(format!("a lock is left: {lock}"));
     }
     check_stream(&Events::new(result), seen.dry, wrong);
-    let shown = json!([result.get("events"), result.get("error")]).to_string();
+    let shown = json!([result.get("events"), result.get("error"), result.get("plan")]).to_string();
     for secret in seen
         .secrets
         .iter()
         .filter(|secret| shown.contains(secret.as_str()))
     {
         wrong.push(format!(
-            "the secret {secret:?} stands in the clear in events or in the error"
+            "the secret {secret:?} stands in the clear in events, in the error or in the plan"
         ));
     }
 }

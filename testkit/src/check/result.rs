@@ -1,5 +1,7 @@
 //! Checks of results: how the operation ended, its error, its counts, its outputs.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -71,8 +73,24 @@ pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation,
             ));
         }
     }
+    check_plan(result, expected, wrong);
     if let Some(expected) = &expected.outputs {
         let outputs = result.get("outputs").unwrap_or(&Value::Null);
         wrong.compare("outputs", expected, &names::shortened(outputs));
+    }
+}
+
+fn check_plan(result: &Value, expected: &Expectation, wrong: &mut Findings) {
+    let resources = result
+        .pointer("/plan/resourcePlans")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    let by_name: BTreeMap<String, &Value> = resources.map(|(urn, plan)| (names::name(urn), plan)).collect();
+    for (name, expected) in &expected.plan {
+        let planned = by_name
+            .get(name)
+            .map_or(Value::Null, |plan| names::shortened(plan));
+        wrong.compare(&format!("the plan's `{name}`"), expected, &planned);
     }
 }

@@ -33,6 +33,8 @@ pub struct ActorProcess {
     pub told: mpsc::UnboundedReceiver<Told>,
     /// Who turns references into values.
     pub references: References,
+    /// Whether it can hold an operation to the plan of a result that it has kept.
+    pub keeps_plans: bool,
     child: Child,
 }
 
@@ -69,10 +71,12 @@ impl ActorCommand {
             Some("resolved") => References::Resolved,
             _ => return Err(format!("{program} does not say who resolves references: {hello}")),
         };
+        let keeps_plans = hello.get("plans").and_then(Value::as_str) == Some("kept");
         Ok(ActorProcess {
             link,
             told,
             references,
+            keeps_plans,
             child,
         })
     }

@@ -4,6 +4,7 @@ mod actor_process;
 mod files;
 mod goal;
 mod link;
+mod plans;
 mod play;
 mod program;
 mod reference;

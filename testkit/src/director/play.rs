@@ -13,6 +13,7 @@ use super::{
     files::Files,
     goal::Answers,
     link::ActorError,
+    plans::Plans,
     stage::{Changing, Stage},
 };
 use crate::{
@@ -125,6 +126,7 @@ impl<'a> Player<'a> {
         let mut changing = Changing::new(story);
         let secrets = story.secret_texts();
         let mut failures = Vec::new();
+        let mut plans = Plans::new(story);
         let mut open = false;
         for (index, operation) in story.operations.iter().enumerate() {
             let place = format!("operation {}", index + 1);
@@ -141,10 +143,14 @@ impl<'a> Player<'a> {
                     self.ask("importState", json!({ "deployment": state })).await?;
                 }
             }
+            let start = plans
+                .start(index, operation, self.actor()?.keeps_plans)
+                .map_err(|text| format!("{place}: {text}"))?;
             let observation = self
-                .operation(operation, &changing, &secrets)
+                .operation(operation, start, &changing, &secrets)
                 .await
                 .map_err(|t| format!("{place}: {t}"))?;
+            plans.keep(index, observation.result.as_ref());
             open = operation.kill.is_none();
             let wrong = check::check(&observation, &operation.expect);
             if !wrong.is_empty() {
@@ -198,10 +204,11 @@ impl<'a> Player<'a> {
     async fn operation(
         &mut self,
         operation: &StoryOperation,
+        start: Value,
         changing: &Changing,
         secrets: &[String],
     ) -> Result<Observation, String> {
-        let (kind, options) = operation.verb()?;
+        let (kind, _) = operation.verb()?;
         self.providers.edit_world(&operation.world)?;
         let before = self.export().await?;
         let files = Files::of(self.folder.path());
@@ -213,7 +220,6 @@ impl<'a> Player<'a> {
             operation.calls.clone(),
             changing.program.clone(),
         );
-        let start = json!({ "operation": kind.name(), "options": options });
         let result = tokio::select! {
             result = within(PATIENCE, stage.link.ask("start", start)) => match result {
                 Some(result) => Some(result.or_else(|error| rejected(&error))?),

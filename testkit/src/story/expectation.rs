@@ -33,6 +33,8 @@ pub struct Expectation {
     pub no_diagnostics: Vec<String>,
     /// The stack's outputs.
     pub outputs: Option<Value>,
+    /// Members of what the result's plan says of resources, by name; for operations with `generatePlan`.
+    pub plan: BTreeMap<String, Value>,
     /// What providers were asked.
     pub calls: CallExpectation,
     /// What the program got back, by handle: `id`, `urn`, `outputs`, `failed`; an invoke's `result`.

@@ -39,7 +39,9 @@ async fn the_reference_s_plans_are_read_whole_and_written_as_they_were() {
     assert_eq!(write(&first).await.unwrap(), FIRST);
     assert_eq!(write(&second).await.unwrap(), SECOND);
 
-    let random = second.resource(&urn("testprovider:index:Random::random")).unwrap();
+    let random = second
+        .resource(&urn("testprovider:index:Random::random"))
+        .unwrap();
     let replaced = [StepOp::CreateReplacement, StepOp::Replace, StepOp::DeleteReplaced];
     assert_eq!(random.steps, replaced);
     assert_eq!(random.seed.as_ref().map(Vec::len), Some(32));
@@ -54,8 +56,13 @@ async fn the_reference_s_plans_are_read_whole_and_written_as_they_were() {
 
     let hidden = first.resource(&urn("testprovider:index:Echo::secrets")).unwrap();
     let echo = hidden.goal.as_ref().unwrap().input_diff.adds.get("echo").unwrap();
-    let PropertyValue::Object(echo) = echo else { panic!("{echo:?}") };
-    assert_eq!(echo.get("whole"), Some(&PropertyValue::secret("top-secret-1".into())));
+    let PropertyValue::Object(echo) = echo else {
+        panic!("{echo:?}")
+    };
+    assert_eq!(
+        echo.get("whole"),
+        Some(&PropertyValue::secret("top-secret-1".into()))
+    );
 
     let deleted = second
         .resource(&urn("testprovider:index:Echo::to-be-deleted"))

@@ -37,7 +37,10 @@ async fn a_document_that_is_no_plan_is_refused_with_the_place() {
         ("{", "the document: "),
         ("{}", "manifest: it is missing"),
         (r#"{"manifest": {}}"#, "resourcePlans: it is missing"),
-        (r#"{"manifest": {}, "resourcePlans": 1}"#, "resourcePlans: invalid type"),
+        (
+            r#"{"manifest": {}, "resourcePlans": 1}"#,
+            "resourcePlans: invalid type",
+        ),
         (
             r#"{"manifest": {}, "resourcePlans": {"a": {}}}"#,
             r#"resourcePlans["a"]: invalid URN"#,
@@ -53,8 +56,14 @@ async fn a_document_that_is_no_plan_is_refused_with_the_place() {
     let goal = r#""type": "test:index:Thing", "name": "a", "customTimeouts": {}"#;
     for (resource, place) in [
         (r#"{"goal": {}}"#.to_owned(), ".goal: missing field `type`"),
-        (r#"{"steps": ["creat"]}"#.to_owned(), ".steps: unknown variant `creat`"),
-        (r#"{"state": [1]}"#.to_owned(), ".state: cannot read JSON: invalid type"),
+        (
+            r#"{"steps": ["creat"]}"#.to_owned(),
+            ".steps: unknown variant `creat`",
+        ),
+        (
+            r#"{"state": [1]}"#.to_owned(),
+            ".state: cannot read JSON: invalid type",
+        ),
         (r#"{"seed": "!"}"#.to_owned(), ".seed: "),
         (
             format!(r#"{{"goal": {{{goal}, "inputDiff": {{"adds": 1}}}}}}"#),
@@ -69,7 +78,11 @@ async fn a_document_that_is_no_plan_is_refused_with_the_place() {
         let expected = format!("invalid plan: resourcePlans[{URN:?}]{place}");
         assert!(said.starts_with(&expected), "{said}");
     }
-    let deep = format!(r#"{{"state": {{"a": {}1{}}}}}"#, "[".repeat(5_000), "]".repeat(5_000));
+    let deep = format!(
+        r#"{{"state": {{"a": {}1{}}}}}"#,
+        "[".repeat(5_000),
+        "]".repeat(5_000)
+    );
     let said = refusal(&with_resource(&deep)).await;
     assert!(said.contains("nest deeper than"), "{said}");
 }
@@ -78,7 +91,10 @@ async fn a_document_that_is_no_plan_is_refused_with_the_place() {
 async fn a_secret_that_nobody_can_read_is_refused_with_its_resource() {
     let secret = r#"{"state": {"a": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:x:y"}}}"#;
     let said = refusal(&with_resource(secret)).await;
-    assert!(said.contains(URN) && said.contains("no secrets manager"), "{said}");
+    assert!(
+        said.contains(URN) && said.contains("no secrets manager"),
+        "{said}"
+    );
 }
 
 fn whole() -> Plan {
@@ -122,7 +138,10 @@ fn whole() -> Plan {
         seed: Some(vec![7; 32]),
     };
     let mut config = Config::new();
-    config.insert(ConfigKey::parse("shop:token").unwrap(), ConfigValue::secret("told"));
+    config.insert(
+        ConfigKey::parse("shop:token").unwrap(),
+        ConfigValue::secret("told"),
+    );
     Plan {
         manifest: Manifest {
             version: "v3.260.0".into(),

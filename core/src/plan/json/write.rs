@@ -99,8 +99,12 @@ async fn config_of(plan: &Plan, manager: Option<&dyn SecretsManager>) -> Result<
             config.to_json()?
         }
     };
-    serde_json::from_str(&text)
-        .map_err(|error| Error::new(ErrorKind::Internal, format!("the configuration is no JSON: {error}")))
+    serde_json::from_str(&text).map_err(|error| {
+        Error::new(
+            ErrorKind::Internal,
+            format!("the configuration is no JSON: {error}"),
+        )
+    })
 }
 
 struct Document<'a> {

@@ -8,8 +8,8 @@ mod value;
 mod yaml;
 
 pub use decrypt::{DecryptedConfig, DecryptedEntry};
-pub use key::ConfigKey;
 pub(crate) use json::float_as_text as number_as_text;
+pub use key::ConfigKey;
 pub use value::{ConfigValue, Plaintext};
 
 use indexmap::IndexMap;

@@ -1,0 +1,69 @@
+//! Plans of a story: which operation is held to which one's, and how it is handed on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::story::{Story, StoryOperation};
+
+/// The plans of the operations so far.
+pub(super) struct Plans {
+    /// The operations whose plans others are held to, by number.
+    wanted: BTreeSet<usize>,
+    /// The documents that results had, by number.
+    documents: BTreeMap<usize, Value>,
+}
+
+impl Plans {
+    pub(super) fn new(story: &Story) -> Self {
+        let wanted = story.operations.iter().filter_map(number).collect();
+        Self {
+            wanted,
+            documents: BTreeMap::new(),
+        }
+    }
+
+    /// Returns what the actor is asked to start. A plan for which the story asked as a document is handed on as one, any
+    /// other as the result that the actor has kept; an actor that keeps none is asked for documents.
+    pub(super) fn start(
+        &self,
+        index: usize,
+        operation: &StoryOperation,
+        keeps_plans: bool,
+    ) -> Result<Value, String> {
+        let (kind, options) = operation.verb()?;
+        let mut options: Map<String, Value> = options.clone();
+        let mut start = json!({ "operation": kind.name(), "number": index + 1 });
+        if let Some(number) = number(operation) {
+            if let Some(document) = self.documents.get(&number) {
+                options.insert("plan".into(), document.clone());
+            } else if keeps_plans {
+                options.remove("plan");
+                start["planOf"] = number.into();
+            } else {
+                return Err(format!("operation {number} left no plan"));
+            }
+        }
+        if self.wanted.contains(&(index + 1)) && !keeps_plans {
+            options.entry("generatePlan").or_insert(Value::Bool(true));
+        }
+        start["options"] = options.into();
+        Ok(start)
+    }
+
+    /// Keeps the document that a result has.
+    pub(super) fn keep(&mut self, index: usize, result: Option<&Value>) {
+        if let Some(document) = result
+            .and_then(|result| result.get("plan"))
+            .filter(|plan| plan.is_object())
+        {
+            self.documents.insert(index + 1, document.clone());
+        }
+    }
+}
+
+/// Returns the number of the operation whose plan this one is held to. Anything else is a document as it stands.
+fn number(operation: &StoryOperation) -> Option<usize> {
+    let (_, options) = operation.verb().ok()?;
+    usize::try_from(options.get("plan")?.as_u64()?).ok()
+}
