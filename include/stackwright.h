@@ -1042,7 +1042,8 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
  * `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "urn", "provider", "phase",
  * "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type"}], "diagnostics": [{"severity",
- * "message", "urn"}], "durationSeconds", "tree"}`. The tree is a text for people.
+ * "message", "urn"}], "durationSeconds", "tree"}`. The tree is a text for people. With `generatePlan`
+ * there is a `plan`, too: what was found, secrets encrypted, for a later operation to be held to.
  *
  * # Safety
  * `operation` must be null or alive, `result` null or writable, `error` null or writable.
@@ -1209,12 +1210,10 @@ void sw_stack_free(struct sw_stack_t *stack);
 /**
  * Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
  *
- * `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `refreshProgram`, `destroyProgram`,
- * `continueOnError`, `ignoreProtect`, `targets`, `targetDependents`, `excludes`, `excludeDependents`, `replaceTargets` (lists
- * of URNs; in globs `*` stands for anything but a colon, `**` for anything), `showSecrets`, `message`, `clearPendingCreates`,
- * `holdSession` (see
- * `sw_operation_release`). `program` is run instead of the stack's; it may be null. A refresh runs a program only with
- * `refreshProgram`, a destroy only with `destroyProgram`. On success it is taken over. An operation that cannot begin fails in `sw_operation_wait`.
+ * `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `continueOnError`, `ignoreProtect`,
+ * `replaceTargets`, `showSecrets`, `message`, `holdSession` (see `sw_operation_release`), `generatePlan`, `plan` (the
+ * document that the result of an operation with `generatePlan` has; the operation is held to it). `program` is run instead of the stack's; it may be null. On success it
+ * is taken over. An operation that cannot begin fails in `sw_operation_wait`.
  *
  * # Safety
  * `stack` must be null or alive, `options` readable, `program` null or readable, `operation` writable, `error` null

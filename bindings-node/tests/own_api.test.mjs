@@ -456,3 +456,30 @@ test("a resolver says who serves a package", async () => {
             error.message.includes("try the shop next door"),
     );
 });
+
+test("an update is held to its preview, or to a saved plan", async () => {
+    const provider = new Memory();
+    const engine = memoryEngine(provider);
+    let content = "one";
+    const program = (context) => void context.resource(THING, "a", { content });
+    const stack = await engine.stack("shop/dev", { program });
+    const preview = await stack.preview({ generatePlan: true });
+    const urn = preview.steps.find((step) => step.type === THING).urn;
+    assert.deepEqual(preview.plan.resourcePlans[urn].steps, ["create"]);
+    content = "other";
+    await assert.rejects(stack.up({ plan: preview }), /violates plan: properties changed: \+~content\[\{one\}!=\{other\}\]/);
+    await assert.rejects(stack.up({ plan: JSON.stringify(preview.plan) }), FailedError);
+    assert.equal(provider.things.size, 0);
+    content = "one";
+    const updated = await stack.up({ plan: JSON.parse(JSON.stringify(preview.plan)) });
+    assert.equal(updated.changes.create, 1);
+    assert.equal(updated.plan, undefined);
+    assert.throws(() => stack.up({ plan: updated }), /the result has no plan/);
+    const kept = await stack.preview();
+    assert.equal(kept.plan, undefined, "a document is only written where it is asked for");
+    assert.equal((await stack.up({ plan: kept })).changes.same, 2);
+    const other = await engine.stack("shop/other", { program });
+    await assert.rejects(other.up({ plan: kept }), /the plan is of another stack than shop\/other/);
+    const none = await stack.preview({ generatePlan: false });
+    assert.throws(() => stack.up({ plan: none }), /the result has no plan/);
+});

@@ -175,7 +175,7 @@ def test_a_program_is_no_plan(make_engine: MakeEngine) -> None:
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", fails)
-            with pytest.raises(sw.InvalidInputError, match=r"the result of a preview, not function; .*up\(program=…\)"):
+            with pytest.raises(sw.InvalidInputError, match=r"the result of a preview or a document, not function; .*up\(program=…\)"):
                 stack.up(fails)  # type: ignore[arg-type]
 
     asyncio.run(run())

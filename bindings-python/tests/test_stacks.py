@@ -164,6 +164,45 @@ def test_the_plan_of_another_stack_is_refused() -> None:
     asyncio.run(run())
 
 
+def test_a_result_without_a_plan_and_what_is_no_plan_hold_nothing() -> None:
+    async def run() -> None:
+        async with sw.Engine(store="memory://", passphrase="test") as engine:
+            stack = await engine.stack("shop/dev", lambda ctx: None)
+            with pytest.raises(sw.InvalidInputError, match="the preview kept no plan"):
+                stack.up(await stack.preview(generate_plan=False))
+            with pytest.raises(sw.InvalidInputError, match="not the result of a preview that succeeded"):
+                stack.up(await stack.up())
+            with pytest.raises(sw.InvalidInputError, match=r"not function; name a program: up\(program=…\)"):
+                stack.up(lambda ctx: None)  # type: ignore[arg-type]
+
+    asyncio.run(run())
+
+
+def test_a_saved_plan_holds_an_update_of_another_engine(tmp_path: Path) -> None:
+    exports = {"x": 1}
+
+    def program(ctx: sw.Context) -> None:
+        for name, value in exports.items():
+            ctx.export(name, value)
+
+    async def run() -> None:
+        store = f"file://{tmp_path}"
+        async with sw.Engine(store=store, passphrase="test") as engine:
+            preview = await (await engine.stack("shop/dev", program)).preview(generate_plan=True)
+            saved = json.dumps(preview.plan)
+        async with sw.Engine(store=store, passphrase="test") as engine:
+            stack = await engine.stack("shop/dev", program)
+            exports["x"] = 2
+            with pytest.raises(sw.FailedError, match="violates plan: outputs changed"):
+                await stack.up(saved)
+            exports["x"] = 1
+            assert (await stack.up(json.loads(saved))).outputs == {"x": 1}
+            held = await stack.preview(plan=preview.plan)
+            assert held.plan is None and held.changes == {"same": 1}
+
+    asyncio.run(run())
+
+
 def test_the_state_of_another_stack_is_refused() -> None:
     async def run() -> None:
         async with sw.Engine(store="memory://", passphrase="test") as engine:
