@@ -1210,10 +1210,12 @@ void sw_stack_free(struct sw_stack_t *stack);
 /**
  * Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
  *
- * `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `continueOnError`, `ignoreProtect`,
- * `replaceTargets`, `showSecrets`, `message`, `holdSession` (see `sw_operation_release`), `generatePlan`, `plan` (the
- * document that the result of an operation with `generatePlan` has; the operation is held to it). `program` is run instead of the stack's; it may be null. On success it
- * is taken over. An operation that cannot begin fails in `sw_operation_wait`.
+ * `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `refreshProgram`, `destroyProgram`,
+ * `continueOnError`, `ignoreProtect`, `replaceTargets`, `showSecrets`, `message`, `holdSession` (see
+ * `sw_operation_release`), `generatePlan`, and `plan`: the document that the result of an operation with `generatePlan`
+ * has, to which this operation is held. `program` is run instead of the stack's; it may be null. A refresh runs a program
+ * only with `refreshProgram`, a destroy only with `destroyProgram`. On success it is taken over. An operation that cannot
+ * begin fails in `sw_operation_wait`.
  *
  * # Safety
  * `stack` must be null or alive, `options` readable, `program` null or readable, `operation` writable, `error` null
