@@ -1211,7 +1211,8 @@ void sw_stack_free(struct sw_stack_t *stack);
  * Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
  *
  * `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `refreshProgram`, `destroyProgram`,
- * `continueOnError`, `ignoreProtect`, `replaceTargets`, `showSecrets`, `message`, `holdSession` (see
+ * `continueOnError`, `ignoreProtect`, `targets`, `targetDependents`, `excludes`, `excludeDependents`, `replaceTargets` (lists
+ * of URNs; in globs `*` stands for anything but a colon, `**` for anything), `showSecrets`, `message`, `holdSession` (see
  * `sw_operation_release`), `generatePlan`, and `plan`: the document that the result of an operation with `generatePlan`
  * has, to which this operation is held. `program` is run instead of the stack's; it may be null. A refresh runs a program
  * only with `refreshProgram`, a destroy only with `destroyProgram`. On success it is taken over. An operation that cannot

@@ -46,9 +46,9 @@ impl Constraint {
     /// Says what of a goal and its checked inputs is not as planned.
     pub(super) fn goal(&self, facts: &GoalFacts<'_>) -> Result<(), String> {
         let found = match self.plan.resource(facts.urn) {
-            Some(planned) => of_planned(planned, facts),
-            // Without a record, it is its step that is not allowed.
-            None => facts.old.and_then(|old| of_unplanned(old, facts.goal, facts)),
+            Some(planned) if planned.goal.is_some() || planned.is_removal() => of_planned(planned, facts),
+            // Nobody has registered it, or it was left out; without a record, it is its step that is not allowed.
+            _ => facts.old.and_then(|old| of_unplanned(old, facts.goal, facts)),
         };
         match found {
             Some(what) => Err(format!("resource {} violates plan: {what}", facts.urn)),

@@ -80,6 +80,18 @@ pub(crate) struct PlanKeys {
     pub(crate) is_own: bool,
 }
 
+impl ResourcePlan {
+    /// Tells whether the resource is to go for good.
+    fn is_removal(&self) -> bool {
+        self.steps.iter().any(|op| {
+            matches!(
+                op,
+                StepOp::Delete | StepOp::Discard | StepOp::RemovePendingReplace
+            )
+        })
+    }
+}
+
 impl Plan {
     /// Returns what is planned for a resource.
     #[must_use]

@@ -48,6 +48,7 @@ impl Generator {
         for position in self.left_as_they_are(&doomed.goes) {
             let record = &self.base.records()[position];
             if let Some(mut step) = untargeted(record, &record.state) {
+                self.plan_steps(std::slice::from_ref(&step)).ok()?;
                 self.executor.run_step(&mut step).await.ok()?;
             }
         }
