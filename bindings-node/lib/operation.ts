@@ -45,7 +45,10 @@ export interface OperationOptions {
     clearPendingCreates?: boolean;
     /** Compare inputs before asking providers. */
     useLegacyDiff?: boolean;
-    /** Show secret values in events. */
+    /**
+     * Keep secret values in the inputs and outputs of events: as secrets whose `ciphertext` is the base64 of their JSON
+     * text. Left out, that is `[secret]`.
+     */
     showSecrets?: boolean;
     /** Nobody will ask for what has happened before: events are made only while somebody listens. */
     noEvents?: boolean;

@@ -51,7 +51,8 @@ class OperationOptions(TypedDict, total=False):
     """Accepted; nothing is ever installed."""
     experimental: bool
     show_secrets: bool
-    """Show secret values in events."""
+    """Keep secret values in the inputs and outputs of events: as secrets whose ``ciphertext`` is the base64 of their JSON
+    text. Left out, that is ``[secret]``."""
     no_events: bool
     """Nobody will ask for what has happened before: events are made only while somebody listens."""
     clear_pending_creates: bool

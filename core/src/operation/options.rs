@@ -71,7 +71,8 @@ pub struct OperationOptions {
     pub disable_provider_preview: bool,
     /// Install no plugins beforehand, which this engine never does.
     pub skip_plugin_pre_install: bool,
-    /// Show secret values in events.
+    /// Keep secret values in the inputs and outputs of events: as secrets whose `ciphertext` is the base64 of their JSON
+    /// text, as the `b64` secrets manager has them. Left out, that is `[secret]`.
     pub show_secrets: bool,
     /// Policy packs that an organization demands. Not supported yet.
     pub required_policies: Vec<Value>,
