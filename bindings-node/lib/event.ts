@@ -65,7 +65,48 @@ export interface SummaryEvent {
     durationSeconds: number;
     resourceChanges: { [op in StepOp]?: number };
     result?: "succeeded" | "failed" | "canceled";
+    /** The policy packs that were asked: by name, the version, or `(local)` for a pack of the user's. */
+    PolicyPacks?: { [name: string]: string };
     [member: string]: unknown;
+}
+
+/** What events say of a policy. */
+interface PolicyFacts {
+    /** The resource; that of the stack where a policy is about all of them. */
+    resourceUrn: string;
+    color: string;
+    policyName: string;
+    policyPackName: string;
+    policyPackVersion: string;
+    policyPackVersionTag: string;
+}
+
+/** A policy is violated. */
+export interface PolicyEvent extends PolicyFacts {
+    /** The policy's own words, with a newline at their end. */
+    message: string;
+    /** A violation of an advisory policy is only told, one of a mandatory policy fails the operation. */
+    enforcementLevel: "advisory" | "mandatory";
+    severity?: "low" | "medium" | "high" | "critical";
+}
+
+/** A policy has rewritten inputs. */
+export interface PolicyRemediationEvent extends PolicyFacts {
+    before?: { [name: string]: unknown };
+    after?: { [name: string]: unknown };
+}
+
+/** A policy pack has answered. */
+export interface PolicySummaryEvent {
+    /** The resource; none for the whole stack. */
+    resourceUrn?: string;
+    policyPackName: string;
+    policyPackVersion: string;
+    policyPackVersionTag: string;
+    /** Policies that found nothing. */
+    passed?: string[];
+    /** Policies that found something. */
+    failed?: string[];
 }
 
 /** One event: exactly one of the payloads is there. */
@@ -80,6 +121,13 @@ export interface EngineEvent {
     resOpFailedEvent?: { metadata: StepMetadata; status: number; steps: number };
     diagnosticEvent?: DiagnosticEvent;
     stdoutEvent?: { message: string; color: string };
+    /** Policy packs are being loaded. */
+    policyLoadEvent?: Record<string, never>;
+    policyEvent?: PolicyEvent;
+    policyRemediationEvent?: PolicyRemediationEvent;
+    policyRemediateSummaryEvent?: PolicySummaryEvent;
+    policyAnalyzeSummaryEvent?: PolicySummaryEvent;
+    policyAnalyzeStackSummaryEvent?: PolicySummaryEvent;
     summaryEvent?: SummaryEvent;
     /** Always the last one. */
     cancelEvent?: Record<string, never>;

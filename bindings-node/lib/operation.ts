@@ -4,6 +4,25 @@ import type { EngineEvent, StepOp } from "./event";
 import type { Native } from "./native";
 import type { PropertyMap } from "./values";
 
+/** How strictly a policy is enforced; `remediate` lets it rewrite inputs. */
+export type EnforcementLevel = "advisory" | "mandatory" | "remediate" | "disabled";
+
+/** A policy pack, at an address. */
+export interface PolicyPack {
+    /** The name by which the pack is asked for, and which errors say. */
+    name: string;
+    /** The version that is wanted. */
+    version?: string;
+    /** Where its analyzer listens, as `host:port`. Without it the engine's resolver is asked for an `analyzer`. */
+    address?: string;
+    /** Where the pack can be had, for the resolver. */
+    downloadUrl?: string;
+    /** Hex checksums by platform, for the resolver. */
+    checksums?: { [platform: string]: string };
+    /** Settings by policy, and for `all`: a level, or an object with it and what else the policy's own schema has. */
+    config?: { [policy: string]: EnforcementLevel | { enforcementLevel?: EnforcementLevel; [setting: string]: unknown } };
+}
+
 /** What a user can say about one operation. */
 export interface OperationOptions {
     /** Only say what would be done. */
@@ -23,6 +42,10 @@ export interface OperationOptions {
      * program registers.
      */
     destroyProgram?: boolean;
+    /** Policy packs that an organization demands. Wherever a program runs, each resource is shown to them. */
+    requiredPolicies?: PolicyPack[];
+    /** Policy packs of the user; they are asked like the required ones, after these. */
+    localPolicyPacks?: PolicyPack[];
     /** A failed step stops only what depends on it. */
     continueOnError?: boolean;
     /** Delete and replace protected resources too. */

@@ -95,6 +95,7 @@ pub mod state;
 pub mod store;
 pub mod plugin;
 pub mod provider;
+pub mod policy;
 pub mod executor;
 pub mod plan;
 pub mod generator;

@@ -7,6 +7,7 @@
 pub mod actor;
 pub mod check;
 pub mod director;
+pub mod policy;
 pub mod provider;
 pub mod script;
 pub mod store;

@@ -29,6 +29,10 @@ from .events import (
     DiagnosticEvent,
     Event,
     OtherEvent,
+    PolicyEvent,
+    PolicyLoadEvent,
+    PolicyRemediationEvent,
+    PolicySummaryEvent,
     PreludeEvent,
     ResourceFailedEvent,
     ResourceOutputsEvent,
@@ -39,7 +43,7 @@ from .events import (
 from .host import Fetch, Secrets, StackReader
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
-from .options import OperationOptions
+from .options import OperationOptions, PolicyPack, PolicySettings
 from .program import Config, Context, Invocation, Output, Resource, ResourceOptions
 from .provider import (
     CheckFailure,
@@ -120,6 +124,12 @@ __all__ = [
     "Output",
     "PluginError",
     "Plugins",
+    "PolicyEvent",
+    "PolicyLoadEvent",
+    "PolicyPack",
+    "PolicyRemediationEvent",
+    "PolicySettings",
+    "PolicySummaryEvent",
     "PreludeEvent",
     "Program",
     "ProgramError",

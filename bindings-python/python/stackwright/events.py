@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 from .result import Outcome, Severity
 
@@ -17,6 +17,10 @@ __all__ = [
     "DiagnosticEvent",
     "Event",
     "OtherEvent",
+    "PolicyEvent",
+    "PolicyLoadEvent",
+    "PolicyRemediationEvent",
+    "PolicySummaryEvent",
     "PreludeEvent",
     "ResourceFailedEvent",
     "ResourceOutputsEvent",
@@ -136,6 +140,64 @@ class SummaryEvent(Event):
     resource_changes: Mapping[str, int]
     is_preview: bool
     result: Outcome
+    policy_packs: Mapping[str, str]
+    """The policy packs that were asked: by name, the version, or ``(local)`` for a pack of the user's."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLoadEvent(Event):
+    """Policy packs are being loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyEvent(Event):
+    """A policy is violated."""
+
+    urn: str
+    """The resource; that of the stack where the policy is about all of them."""
+    policy: str
+    pack: str
+    pack_version: str
+    message: str
+    """The policy's own words, with a newline at their end."""
+    level: Literal["advisory", "mandatory"]
+    """A violation of an advisory policy is only told, one of a mandatory policy fails the operation."""
+    severity: Literal["low", "medium", "high", "critical"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRemediationEvent(Event):
+    """A policy has rewritten the inputs of a resource."""
+
+    urn: str
+    policy: str
+    pack: str
+    pack_version: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySummaryEvent(Event):
+    """A policy pack has answered."""
+
+    question: Literal["remediate", "analyze", "analyze_stack"]
+    """Whether it would rewrite the inputs of a resource, what it thinks of it, or of the whole stack."""
+    urn: str | None
+    """The resource; ``None`` for the whole stack."""
+    pack: str
+    pack_version: str
+    passed: tuple[str, ...]
+    """Policies that found nothing."""
+    failed: tuple[str, ...]
+    """Policies that found something."""
+
+
+_QUESTIONS: Final[Mapping[str, Literal["remediate", "analyze", "analyze_stack"]]] = {
+    "policyRemediateSummaryEvent": "remediate",
+    "policyAnalyzeSummaryEvent": "analyze",
+    "policyAnalyzeStackSummaryEvent": "analyze_stack",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +266,44 @@ def parse(line: str, internal: bool) -> Event:
             body["resourceChanges"],
             body.get("isPreview", False),
             body["result"],
+            body.get("PolicyPacks") or {},
         )
     if value.get("cancelEvent") is not None:
         return CancelEvent(*common)
-    return OtherEvent(*common)
+    return _policy(value, common) or OtherEvent(*common)
+
+
+def _policy(value: Mapping[str, Any], common: tuple[int, int, bool, str]) -> Event | None:
+    if (body := value.get("policyEvent")) is not None:
+        return PolicyEvent(
+            *common,
+            body["resourceUrn"],
+            body["policyName"],
+            body["policyPackName"],
+            body["policyPackVersion"],
+            body["message"],
+            body["enforcementLevel"],
+            body.get("severity"),
+        )
+    if (body := value.get("policyRemediationEvent")) is not None:
+        return PolicyRemediationEvent(
+            *common,
+            body["resourceUrn"],
+            body["policyName"],
+            body["policyPackName"],
+            body["policyPackVersion"],
+            body.get("before") or {},
+            body.get("after") or {},
+        )
+    for member, question in _QUESTIONS.items():
+        if (body := value.get(member)) is not None:
+            return PolicySummaryEvent(
+                *common,
+                question,
+                body.get("resourceUrn"),
+                body["policyPackName"],
+                body["policyPackVersion"],
+                tuple(body.get("passed") or ()),
+                tuple(body.get("failed") or ()),
+            )
+    return PolicyLoadEvent(*common) if value.get("policyLoadEvent") is not None else None

@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Union
 
 if TYPE_CHECKING:
     from .result import Result
 
-__all__ = ["OperationOptions"]
+__all__ = ["OperationOptions", "PolicyPack", "PolicySettings"]
+
+PolicySettings = Union[Literal["advisory", "mandatory", "remediate", "disabled"], Mapping[str, Any]]
+"""An enforcement level, or a mapping with ``enforcementLevel`` and whatever else the policy's own schema has."""
+
+
+class _NamedPack(TypedDict):
+    name: str
+    """The name by which the pack is asked for, and which errors say."""
+
+
+class PolicyPack(_NamedPack, total=False):
+    """A policy pack, at an address."""
+
+    version: str
+    """The version that is wanted."""
+    address: str
+    """Where its analyzer listens, as ``host:port``. Without it the engine's resolver is asked for an ``analyzer``."""
+    download_url: str
+    """Where the pack can be had, for the resolver."""
+    checksums: Mapping[str, str]
+    """Hex checksums by platform, for the resolver."""
+    config: Mapping[str, PolicySettings]
+    """Settings by policy, and for ``all``."""
 
 
 class OperationOptions(TypedDict, total=False):
@@ -72,10 +95,12 @@ class OperationOptions(TypedDict, total=False):
     destroy_program: bool
     """A destroy runs the program, which says how providers are configured; then everything is deleted, also what the
     program registers."""
+    required_policies: Sequence[PolicyPack]
+    """Policy packs that an organization demands. Wherever a program runs, each resource is shown to them."""
+    local_policy_packs: Sequence[PolicyPack]
+    """Policy packs of the user; they are asked like the required ones, after these."""
     strict: bool
     """Not supported yet, as all that follows: an operation with it is refused before anything happens."""
-    required_policies: Sequence[Mapping[str, Any]]
-    local_policy_packs: Sequence[Mapping[str, Any]]
     snippets: Sequence[Mapping[str, Any]]
     target_snippets: Sequence[Any]
     message: str
@@ -91,8 +116,15 @@ def encode(options: OperationOptions) -> bytes:
     if unknown:
         # The engine would name it in its own style; here it is named as the caller wrote it.
         raise TypeError(f"unknown option {unknown[0]!r}")
-    named = {_camel(name): value for name, value in options.items() if value is not None}
+    named = {_camel(name): _encoded(name, value) for name, value in options.items() if value is not None}
     return json.dumps(named, default=list).encode()
+
+
+def _encoded(name: str, value: object) -> object:
+    if name not in ("required_policies", "local_policy_packs") or not isinstance(value, Iterable):
+        return value
+    # The names of policies and of their settings are the pack's own.
+    return [{_camel(key): pack[key] for key in pack} if isinstance(pack, Mapping) else pack for pack in value]
 
 
 def _camel(name: str) -> str:

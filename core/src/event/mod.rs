@@ -2,6 +2,7 @@
 
 mod counts;
 mod json;
+mod policy;
 mod resource;
 mod stream;
 pub mod tree;
@@ -12,6 +13,10 @@ use crate::{diagnostic::Diagnostic, runtime::Timestamp};
 
 pub use counts::ChangeCounts;
 pub use json::EventJson;
+pub use policy::{
+    EnforcementLevel, PolicyFindings, PolicyName, PolicyQuestion, PolicyRemediation, PolicySeverity,
+    PolicyViolation,
+};
 pub use resource::{
     DetailedDiff, DiffKind, OperationStatus, PropertyDiff, StateMetadata, StepEvent, StepMetadata,
 };
@@ -60,6 +65,14 @@ pub enum EventPayload {
         /// The text.
         message: String,
     },
+    /// Policy packs are being loaded.
+    PolicyLoad,
+    /// A policy is violated.
+    PolicyViolation(Arc<PolicyViolation>),
+    /// A policy has rewritten inputs.
+    PolicyRemediation(Arc<PolicyRemediation>),
+    /// A policy pack has answered.
+    PolicyFindings(Arc<PolicyFindings>),
     /// The work is over.
     Summary(Summary),
     /// The stream ends; always the last event.
@@ -75,6 +88,8 @@ pub struct Summary {
     pub duration_seconds: u64,
     /// How many resources each operation was applied to, by the operation's name.
     pub resource_changes: BTreeMap<&'static str, u64>,
+    /// The policy packs that were asked: by name, the version, or `(local)` for a pack of the user's.
+    pub policy_packs: BTreeMap<String, String>,
     /// True for a preview.
     pub is_preview: bool,
     /// How it ended.

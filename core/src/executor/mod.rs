@@ -166,6 +166,15 @@ impl Executor {
             .cloned()
     }
 
+    /// Returns all resources that this run has registered or read, in the order of their URNs.
+    pub(crate) fn all_published(&self) -> Vec<Arc<ResourceState>> {
+        let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states: Vec<_> = published.values().cloned().collect();
+        drop(published);
+        states.sort_unstable_by(|left, right| left.urn.as_str().cmp(right.urn.as_str()));
+        states
+    }
+
     pub(crate) fn publish(&self, state: &Arc<ResourceState>) {
         self.published
             .lock()

@@ -14,6 +14,7 @@ mod matching;
 mod outputs;
 mod planned;
 mod planning;
+mod policy;
 mod providers;
 mod purpose;
 mod questions;
@@ -32,6 +33,7 @@ use crate::{
     diagnostic::Diagnostic,
     executor::{Executor, Failure, StepFailure},
     plan::Planning,
+    policy::Policies,
     provider::ProviderRegistry,
     resource::{Goal, ResourceState},
     state::{Base, StateRef},
@@ -79,6 +81,7 @@ pub struct Generator {
     removals: Mutex<Vec<destroy::Removal>>,
     /// `None` where nobody asks about plans.
     planning: Option<Arc<Planning>>,
+    policies: Option<Arc<Policies>>,
 }
 
 /// How a registration that was answered came out.
@@ -120,7 +123,14 @@ impl Generator {
             replaced: Mutex::default(),
             removals: Mutex::default(),
             planning: None,
+            policies: None,
         }
+    }
+
+    /// Has each registration, and in the end all of them together, looked at by policy packs.
+    #[must_use]
+    pub fn with_policies(self, policies: Option<Arc<Policies>>) -> Self {
+        Self { policies, ..self }
     }
 
     /// Returns what the user's options say.

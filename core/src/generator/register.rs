@@ -250,6 +250,10 @@ impl Generator {
             Arc::make_mut(&mut new).inputs = goal_inputs;
         }
         self.plan_goal(registering, &new.inputs, imported)?;
+        if let Some(policies) = &self.policies {
+            Box::pin(self.remediate(policies, registering, &mut new)).await?;
+            Box::pin(self.analyze(policies, goal, &new)).await?;
+        }
         let provider = registering.provider.clone();
         let chain = match old {
             None => vec![step(StepOp::Create, None, &new, provider)],

@@ -53,6 +53,10 @@ impl Generator {
                 .check(registering, provider, None, goal.inputs.clone())
                 .await?;
             Arc::make_mut(&mut new).inputs = inputs;
+            if let Some(policies) = &self.policies {
+                // What they have rewritten was checked with the old inputs at hand, and has been checked anew.
+                self.remediate(policies, registering, &mut new).await?;
+            }
         }
         // A run that only reads, or that deletes at the end, must not delete the dependents of a provider now.
         let may_delete = self.options.purpose == Purpose::Update;

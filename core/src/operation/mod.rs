@@ -4,6 +4,7 @@ mod frame;
 mod handle;
 mod options;
 mod plan;
+mod policies;
 mod providers;
 mod refresh;
 mod result;

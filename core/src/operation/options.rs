@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::{
     error::{Error, Result},
     plan::GivenPlan,
+    policy::PolicyPackOption,
 };
 
 /// What a user can say about one operation. Unset options are the reference engine's defaults.
@@ -74,10 +75,10 @@ pub struct OperationOptions {
     /// Keep secret values in the inputs and outputs of events: as secrets whose `ciphertext` is the base64 of their JSON
     /// text, as the `b64` secrets manager has them. Left out, that is `[secret]`.
     pub show_secrets: bool,
-    /// Policy packs that an organization demands. Not supported yet.
-    pub required_policies: Vec<Value>,
-    /// Policy packs of the user. Not supported yet.
-    pub local_policy_packs: Vec<Value>,
+    /// Policy packs that an organization demands. Wherever a program runs, each resource is shown to them.
+    pub required_policies: Vec<PolicyPackOption>,
+    /// Policy packs of the user; they are asked like the required ones, after these.
+    pub local_policy_packs: Vec<PolicyPackOption>,
     /// Pieces of program beside the program. Not supported yet.
     pub snippets: Vec<Value>,
     /// The only snippets to be worked on. Not supported yet.
@@ -147,8 +148,6 @@ impl OperationOptions {
     pub fn unsupported(&self) -> Vec<&'static str> {
         let set = [
             ("strict", self.strict),
-            ("requiredPolicies", !self.required_policies.is_empty()),
-            ("localPolicyPacks", !self.local_policy_packs.is_empty()),
             ("snippets", !self.snippets.is_empty()),
             ("targetSnippets", !self.target_snippets.is_empty()),
         ];
@@ -160,6 +159,8 @@ impl OperationOptions {
 
     /// Refuses what is not supported.
     pub(crate) fn check(&self) -> Result<()> {
+        let packs = self.required_policies.iter().chain(&self.local_policy_packs);
+        packs.map(PolicyPackOption::check).collect::<Result<()>>()?;
         let unsupported = self.unsupported();
         if unsupported.is_empty() {
             return Ok(());
@@ -214,12 +215,12 @@ mod tests {
             "continueOnError":true,"ignoreProtect":true,"plan":{},"generatePlan":true,"experimental":true,
             "strict":true,"useLegacyDiff":true,"useLegacyRefreshDiff":true,"disableResourceReferences":true,
             "disableOutputValues":true,"disableProviderPreview":true,"skipPluginPreInstall":true,
-            "showSecrets":true,"requiredPolicies":[{}],"localPolicyPacks":[{}],"snippets":[{}],
+            "showSecrets":true,"requiredPolicies":[{"name":"e"}],"localPolicyPacks":[{"name":"f"}],"snippets":[{}],
             "targetSnippets":["d"],"holdSession":true,"clearPendingCreates":true,"dryRun":true,"message":"m"}"#;
         let options = OperationOptions::from_json(text).unwrap();
         assert_eq!(
             options.check().unwrap_err().message(),
-            "unsupported options: strict, requiredPolicies, localPolicyPacks, snippets, targetSnippets"
+            "unsupported options: strict, snippets, targetSnippets"
         );
     }
 

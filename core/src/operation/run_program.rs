@@ -73,6 +73,10 @@ impl Frame {
             generator.settle_refresh().await;
         }
         generator.end_plan();
+        let is_over = self.control.has_failed() || self.control.is_cancelled();
+        if !is_over && generator.options().purpose != Purpose::Destroy {
+            generator.analyze_stack().await;
+        }
         if self.control.has_failed() || self.control.is_cancelled() {
             if self.options.hold_session {
                 // What is unanswered stays so until the host releases the session, and the program with it.

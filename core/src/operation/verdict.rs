@@ -5,6 +5,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind},
     executor::Failure,
+    urn::Urn,
 };
 
 impl Frame {
@@ -39,8 +40,10 @@ impl Frame {
             .diagnostics()
             .into_iter()
             .find(|diagnostic| diagnostic.severity == Severity::Error);
-        let urn = first.as_ref().and_then(|diagnostic| diagnostic.urn.clone());
-        let reason = first.map(|diagnostic| diagnostic.message).unwrap_or_default();
+        // That it failed is no reason why; a policy, for instance, has its reason told as an event of its own.
+        let said = first.filter(|diagnostic| diagnostic.message != format!("{} failed", self.noun()));
+        let said = said.map(|diagnostic| (diagnostic.urn, diagnostic.message));
+        let (urn, reason) = said.or_else(|| unsaid(&failures)).unwrap_or_default();
         let text = if reason.is_empty() {
             format!("{} failed", self.noun())
         } else {
@@ -73,4 +76,14 @@ impl Frame {
                 .diagnostic(Diagnostic::error(format!("{noun} failed")));
         }
     }
+}
+
+/// Returns the reason of a failure that no message has told.
+fn unsaid(failures: &[Failure]) -> Option<(Option<Urn>, String)> {
+    failures.iter().find_map(|failure| match failure {
+        Failure::Step(Some(error)) | Failure::Bail(Some(error)) => {
+            Some((error.urn().cloned(), error.message().to_owned()))
+        }
+        _ => None,
+    })
 }

@@ -10,6 +10,7 @@ use crate::{
     executor::{Executor, ExecutorOptions, Failure},
     generator::{Generator, GeneratorOptions},
     plan::{Plan, Planning},
+    policy::Policies,
     program::RunInfo,
     property::PropertyMap,
     provider::ProviderRegistry,
@@ -71,9 +72,11 @@ impl Frame {
             parts.registry = Some(Arc::clone(&registry));
             parts.heard = Some(heard);
         });
-        let watcher = self.watch_cancellation(&registry);
+        let policies = self.load_policies(&run).await?;
+        let policy_packs = policies.as_ref().map(|policies| policies.summary());
+        let watcher = self.watch_cancellation(&registry, policies.clone());
         let outputs = self
-            .work(&executor, &registry, base, run, planning.as_ref())
+            .work(&executor, &registry, base, run, planning.as_ref(), policies)
             .await;
         if self.control.is_cancelled() {
             self.tell_of_cancellation(watcher, &registry).await;
@@ -86,6 +89,7 @@ impl Frame {
             maybe_corrupt: executor.maybe_corrupt(),
             duration_seconds: whole_seconds(engine.runtime.clock.elapsed().saturating_sub(began)),
             resource_changes: executor.counts().to_map(),
+            policy_packs: policy_packs.unwrap_or_default(),
             is_preview: self.options.dry_run,
             result: OperationOutcome::Succeeded,
         });
@@ -109,6 +113,7 @@ impl Frame {
         base: Arc<Base>,
         run: Arc<RunInfo>,
         planning: Option<&Arc<Planning>>,
+        policies: Option<Arc<Policies>>,
     ) -> Option<PropertyMap> {
         let targeting = self.targeting();
         let purpose = self.options.program_purpose(self.kind);
@@ -143,7 +148,8 @@ impl Frame {
             refreshes: self.options.reads_with_program(self.kind),
         };
         let generator = Generator::new(options, base, Arc::clone(executor), Arc::clone(registry));
-        let generator = Arc::new(generator.with_planning(planning.cloned()));
+        let generator = generator.with_planning(planning.cloned());
+        let generator = Arc::new(generator.with_policies(policies));
         if purpose.is_some() {
             let outputs = self.run_program(&generator, run).await;
             if !(self.control.has_failed() || self.control.is_cancelled()) {
@@ -158,12 +164,21 @@ impl Frame {
         None
     }
 
-    /// At the first cancellation every provider is told; what runs is left to finish.
-    fn watch_cancellation(&self, registry: &Arc<ProviderRegistry>) -> Task<()> {
+    /// At the first cancellation every provider and every policy pack is told; what runs is left to finish.
+    fn watch_cancellation(
+        &self,
+        registry: &Arc<ProviderRegistry>,
+        policies: Option<Arc<Policies>>,
+    ) -> Task<()> {
         let (control, registry) = (self.control.clone(), Arc::clone(registry));
         self.stack.engine.runtime.spawner.spawn(async move {
             control.cancelled().await;
-            registry.cancel().await;
+            let packs = async {
+                if let Some(policies) = policies {
+                    policies.cancel().await;
+                }
+            };
+            tokio::join!(registry.cancel(), packs);
         })
     }
 

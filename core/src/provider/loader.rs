@@ -9,7 +9,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     plugin::{
         DiagnosticSink, FoundPlugin, PluginEnvironment, PluginKind, PluginOrigin, PluginProcess, PluginQuery,
-        PluginSettings, Start, find,
+        PluginSettings, PluginTimeouts, Start, find,
     },
     provider::{
         Capabilities, HandshakeRequest, Provider, ProviderError, ProviderPool, Resolution, ResolutionRequest,
@@ -171,6 +171,16 @@ impl ProviderLoader {
             capabilities,
             shared: false,
         })
+    }
+
+    /// Returns the host's resolver.
+    pub(crate) fn resolver(&self) -> Option<&Arc<dyn Resolver>> {
+        self.parts.resolver.as_ref()
+    }
+
+    /// Returns how long plugins may take.
+    pub(crate) fn timeouts(&self) -> PluginTimeouts {
+        self.parts.plugins.timeouts
     }
 
     async fn find(&self, wish: &ProviderWish) -> Result<FoundPlugin> {

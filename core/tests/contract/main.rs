@@ -14,6 +14,7 @@ mod fixture;
 mod journal;
 mod options;
 mod plans;
+mod policies;
 mod registration;
 mod remote;
 mod session;

@@ -118,7 +118,35 @@ pub(super) fn check(events: &Events<'_>, expected: &Expectation, wrong: &mut Fin
             wrong.push(format!("{found} events of kind {kind}, not {expected}"));
         }
     }
+    check_policies(events, expected, wrong);
     check_diagnostics(events, expected, wrong);
+}
+
+fn check_policies(events: &Events<'_>, expected: &Expectation, wrong: &mut Findings) {
+    for (kind, what, expected) in [
+        ("policyEvent", "violation", &expected.violations),
+        ("policyRemediationEvent", "rewrite", &expected.rewrites),
+    ] {
+        let Some(expected) = expected else { continue };
+        let told = events.of(kind).map(|(_, payload)| {
+            let about = names::name(text(payload, "resourceUrn"));
+            (format!("{} {about}", text(payload, "policyName")), payload)
+        });
+        let told: Vec<_> = told.collect();
+        let labels: Vec<_> = expected.keys().cloned().collect();
+        let seen = told.iter().map(|(label, _)| label.clone());
+        wrong.same_names(&format!("{what}s"), &labels, seen.collect());
+        for (label, payload) in &told {
+            if let Some(members) = expected.get(label) {
+                wrong.compare(&format!("{what} `{label}`"), members, &names::shortened(payload));
+            }
+        }
+    }
+    if let Some(packs) = &expected.packs {
+        let summary = events.of("summaryEvent").next();
+        let named = summary.map(|(_, summary)| summary["PolicyPacks"].clone());
+        wrong.compare("the summary's packs", packs, &named.unwrap_or_default());
+    }
 }
 
 fn check_order(events: &Events<'_>, steps: &[Step], first: &str, second: &str, wrong: &mut Findings) {

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     check,
+    policy::Packs,
     script::{CallRecord, Providers, Scene},
     story::{OperationKind, PROJECT, STACK, Story, StoryOperation},
     trace::within,
@@ -100,6 +101,7 @@ struct Player<'a> {
     providers: Arc<Providers>,
     packages: Vec<String>,
     passphrase: Option<&'static str>,
+    packs: Arc<Packs>,
 }
 
 impl<'a> Player<'a> {
@@ -119,6 +121,7 @@ impl<'a> Player<'a> {
             providers: Arc::new(Providers::new(&story.packages)),
             packages: story.packages.keys().cloned().collect(),
             passphrase: story.has_passphrase().then_some(PASSPHRASE),
+            packs: Arc::new(Packs::serve(&story.policies).await?),
         })
     }
 
@@ -204,7 +207,7 @@ impl<'a> Player<'a> {
     async fn operation(
         &mut self,
         operation: &StoryOperation,
-        start: Value,
+        mut start: Value,
         changing: &Changing,
         secrets: &[String],
     ) -> Result<Observation, String> {
@@ -213,6 +216,10 @@ impl<'a> Player<'a> {
         let before = self.export().await?;
         let files = Files::of(self.folder.path());
         let providers = Arc::clone(&self.providers);
+        let packs = Arc::clone(&self.packs);
+        if let Some(options) = start["options"].as_object() {
+            start["options"] = packs.addressed(options).into();
+        }
         let actor = self.actor()?;
         let stage = Stage::new(
             actor,
@@ -220,6 +227,7 @@ impl<'a> Player<'a> {
             operation.calls.clone(),
             changing.program.clone(),
         );
+        packs.enter(&stage.scene);
         let result = tokio::select! {
             result = within(PATIENCE, stage.link.ask("start", start)) => match result {
                 Some(result) => Some(result.or_else(|error| rejected(&error))?),

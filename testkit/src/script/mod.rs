@@ -214,24 +214,7 @@ impl Providers {
         let Some(rule) = rule else {
             return Ok(value::to_plain(&package.usual(call, request)?));
         };
-        for awaited in &rule.wait_for {
-            if let Err(text) = scene.trace.wait_for(awaited, PATIENCE).await {
-                scene.problem(format!("`{label}` {text}"));
-                return Err(internal(text));
-            }
-        }
-        if rule.hang {
-            std::future::pending::<()>().await;
-        }
-        if rule.hang_until_cancel {
-            // An error would mean that the scene is gone, and with it this call.
-            drop(scene.cancelled.subscribe().wait_for(|cancelled| *cancelled).await);
-            return Err(CallFailure {
-                status: status("cancelled"),
-                message: format!("{label} was cancelled"),
-                init_failure: None,
-            });
-        }
+        scene.hold(label, &rule).await?;
         if let Some(failure) = &rule.fail {
             return Err(package.failure(call, request, failure)?);
         }
@@ -246,6 +229,67 @@ impl Providers {
 }
 
 impl Scene {
+    /// Plays a call of somebody other than a provider: the answer is `usual`, unless a rule of the operation says
+    /// otherwise. Dropping the future gives the call up.
+    ///
+    /// # Errors
+    /// What the rule says that it fails with.
+    pub(crate) async fn play(
+        &self,
+        method: &str,
+        subject: &str,
+        request: Value,
+        mut usual: Value,
+    ) -> Result<Value, CallFailure> {
+        let label = format!("{method} {subject}");
+        let mut ticket = self.log.begin(method, subject, request.clone());
+        let rule = self.rule(&label, &request, &[]);
+        let answer = async {
+            let Some(rule) = rule else { return Ok(usual) };
+            self.hold(&label, &rule).await?;
+            if let Some(failure) = &rule.fail {
+                return Err(CallFailure::of(failure));
+            }
+            for (name, member) in rule.answer.into_iter().flatten() {
+                usual[name] = member;
+            }
+            Ok(usual)
+        };
+        let answer = answer.await;
+        ticket.end(answer.is_ok());
+        answer
+    }
+
+    /// Notes that somebody was asked to give up.
+    pub(crate) fn note_cancel(&self, subject: &str) {
+        let mut ticket = self.log.begin("cancel", subject, json!({}));
+        self.cancelled.send_replace(true);
+        ticket.end(true);
+    }
+
+    /// Holds a call up as long as its rule says.
+    async fn hold(&self, label: &str, rule: &CallRule) -> Result<(), CallFailure> {
+        for awaited in &rule.wait_for {
+            if let Err(text) = self.trace.wait_for(awaited, PATIENCE).await {
+                self.problem(format!("`{label}` {text}"));
+                return Err(internal(text));
+            }
+        }
+        if rule.hang {
+            std::future::pending::<()>().await;
+        }
+        if rule.hang_until_cancel {
+            // An error would mean that the scene is gone, and with it this call.
+            drop(self.cancelled.subscribe().wait_for(|cancelled| *cancelled).await);
+            return Err(CallFailure {
+                status: status("cancelled"),
+                message: format!("{label} was cancelled"),
+                init_failure: None,
+            });
+        }
+        Ok(())
+    }
+
     /// Finds the rule of a call: those of the operation first.
     fn rule(&self, label: &str, request: &Value, package: &[CallRule]) -> Option<CallRule> {
         let preview = request.get("preview") == Some(&Value::Bool(true));

@@ -31,6 +31,13 @@ pub struct Expectation {
     pub diagnostics: Vec<DiagnosticExpectation>,
     /// Messages that must not have been given: any that contains one of these texts.
     pub no_diagnostics: Vec<String>,
+    /// Violations of policies, all of them: members of their events (`policyName`, `enforcementLevel`…) by
+    /// `<policy> <name>`.
+    pub violations: Option<BTreeMap<String, Value>>,
+    /// Rewritten inputs, all of them: members of their events (`before`, `after`…) by `<policy> <name>`.
+    pub rewrites: Option<BTreeMap<String, Value>>,
+    /// The policy packs that the summary names, with their versions.
+    pub packs: Option<Value>,
     /// The stack's outputs.
     pub outputs: Option<Value>,
     /// Members of what the result's plan says of resources, by name; for operations with `generatePlan`.

@@ -2,6 +2,7 @@
 
 mod expectation;
 mod operation;
+mod policy;
 mod provider;
 mod read;
 mod statement;
@@ -15,6 +16,7 @@ pub use expectation::{
     CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, StateExpectation,
 };
 pub use operation::{OperationKind, StoryOperation, WorldEdit};
+pub use policy::{PackScript, PolicyScript};
 pub use provider::{CallRule, FailureScript, FunctionScript, InitScript, PackageScript, TypeScript};
 pub use read::{StoryError, read_directory, read_story};
 pub use statement::{AliasSpec, Statement, StatementKind};
@@ -41,6 +43,9 @@ pub struct Story {
     /// The in-process providers by package, and how they answer. Without any there is one for [`PACKAGE`].
     #[serde(default)]
     pub packages: BTreeMap<String, PackageScript>,
+    /// The policy packs that are served on loopback, by name.
+    #[serde(default)]
+    pub policies: BTreeMap<String, PackScript>,
     /// A deployment (version 3) to import before anything runs.
     #[serde(default)]
     pub state: Option<Value>,

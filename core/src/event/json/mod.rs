@@ -1,6 +1,7 @@
 //! Events as JSON: one line for each, in the form of the reference engine's event log.
 
 mod diagnostic;
+mod policy;
 mod step;
 mod text;
 
@@ -81,6 +82,22 @@ impl EventJson {
                 payload.string("message", &self.redactor.scrub(message));
                 payload.string("color", diagnostic::COLOR);
             }),
+            EventPayload::PolicyLoad => object.nested("policyLoadEvent", |_| {}),
+            EventPayload::PolicyViolation(violation) => {
+                object.nested("policyEvent", |payload| {
+                    policy::write_violation(payload, violation, self);
+                });
+            }
+            EventPayload::PolicyRemediation(remediation) => {
+                object.nested("policyRemediationEvent", |payload| {
+                    policy::write_remediation(payload, remediation, self);
+                });
+            }
+            EventPayload::PolicyFindings(findings) => {
+                object.nested(policy::findings_member(findings.question), |payload| {
+                    policy::write_findings(payload, findings);
+                });
+            }
             EventPayload::Summary(summary) => {
                 object.nested("summaryEvent", |payload| write_summary(payload, summary));
             }
@@ -99,7 +116,11 @@ fn write_summary(payload: &mut Object<'_>, summary: &Summary) {
         }
     });
     // The log spells this one name with capitals.
-    payload.nested("PolicyPacks", |_| {});
+    payload.nested("PolicyPacks", |packs| {
+        for (name, version) in &summary.policy_packs {
+            packs.string(name, version);
+        }
+    });
     payload.boolean("isPreview", summary.is_preview);
     payload.string("result", summary.result.name());
 }

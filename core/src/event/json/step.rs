@@ -69,7 +69,12 @@ fn write_state(metadata: &mut Object<'_>, name: &str, state: Option<&StateMetada
     });
 }
 
-fn write_properties(object: &mut Object<'_>, name: &str, properties: &PropertyMap, options: &EventJson) {
+pub(super) fn write_properties(
+    object: &mut Object<'_>,
+    name: &str,
+    properties: &PropertyMap,
+    options: &EventJson,
+) {
     let scrub = |text: &str| match options.redactor.scrub(text) {
         Cow::Borrowed(_) => None,
         Cow::Owned(scrubbed) => Some(scrubbed),

@@ -20,6 +20,8 @@ use async_trait::async_trait;
 use stackwright_proto::pulumirpc::resource_provider_client::ResourceProviderClient;
 use tonic::transport::Channel;
 
+pub(crate) use status::break_down;
+
 use crate::{
     plugin::OutputRoute,
     provider::{

@@ -15,10 +15,10 @@ use crate::{
 };
 
 /// What kept a call from getting an answer of the provider's.
-pub(super) struct BreakDown {
+pub(crate) struct BreakDown {
     pub(super) kind: BreakDownKind,
     /// The causes, outermost first.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 /// Where a call broke down.
@@ -45,7 +45,7 @@ const NONSENSE: [&str; 5] = [
 const UNSENT: &str = "stream error sent by user";
 
 /// Tells whether a status was made on this side of the connection, and why.
-pub(super) fn break_down(status: &Status) -> Option<BreakDown> {
+pub(crate) fn break_down(status: &Status) -> Option<BreakDown> {
     let nonsense = NONSENSE.iter().any(|start| status.message().starts_with(start));
     if status.source().is_none() && !nonsense {
         return None;

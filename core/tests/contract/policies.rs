@@ -1,0 +1,214 @@
+//! Policy packs by address: found by the resolver, and named in errors when they cannot be reached, die or hang.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use stackwright::{
+    EngineBuilder, Error, ErrorKind, Result, StackSettings,
+    event::{EnforcementLevel, EventPayload},
+    operation::{OperationKind, OperationOptions, OperationResult},
+    plugin::{PluginKind, PluginSettings, PluginTimeouts},
+    policy::PolicyPackOption,
+    provider::{Resolution, ResolutionRequest, Resolver},
+};
+use stackwright_proto::pulumirpc::{
+    self as rpc,
+    analyzer_server::{Analyzer, AnalyzerServer},
+};
+use tokio::net::TcpListener;
+use tonic::{Request, Response, Status};
+
+use crate::fixture::{Scripted, engine, program};
+
+/// A pack that knows only what every pack has to, and finds fault with everything.
+struct Grumpy;
+
+macro_rules! grumpy {
+    ($($call:ident: $request:ty => $response:ty;)*) => {
+        #[tonic::async_trait]
+        impl Analyzer for Grumpy {
+            async fn get_analyzer_info(&self, _request: Request<()>) -> Result<Response<rpc::AnalyzerInfo>, Status> {
+                Ok(Response::new(rpc::AnalyzerInfo {
+                    name: "grumpy".to_owned(),
+                    version: "2.0.0".to_owned(),
+                    ..rpc::AnalyzerInfo::default()
+                }))
+            }
+
+            async fn analyze(
+                &self,
+                request: Request<rpc::AnalyzeRequest>,
+            ) -> Result<Response<rpc::AnalyzeResponse>, Status> {
+                let diagnostic = rpc::AnalyzeDiagnostic {
+                    policy_name: "anything".to_owned(),
+                    message: format!("there is {}", request.into_inner().name),
+                    ..rpc::AnalyzeDiagnostic::default()
+                };
+                Ok(Response::new(rpc::AnalyzeResponse {
+                    diagnostics: vec![diagnostic],
+                    not_applicable: Vec::new(),
+                }))
+            }
+
+            $(async fn $call(&self, _request: Request<$request>) -> Result<Response<$response>, Status> {
+                Err(Status::unimplemented(stringify!($call)))
+            })*
+        }
+    };
+}
+
+grumpy! {
+    analyze_stack: rpc::AnalyzeStackRequest => rpc::AnalyzeResponse;
+    remediate: rpc::AnalyzeRequest => rpc::RemediateResponse;
+    get_plugin_info: () => rpc::PluginInfo;
+    configure: rpc::ConfigureAnalyzerRequest => ();
+    handshake: rpc::AnalyzerHandshakeRequest => rpc::AnalyzerHandshakeResponse;
+    configure_stack: rpc::AnalyzerStackConfigureRequest => rpc::AnalyzerStackConfigureResponse;
+    cancel: () => ();
+}
+
+/// Resolves packs to one address, or to an error, and remembers who was asked for.
+struct Addresses {
+    address: Result<String>,
+    asked: Mutex<Vec<ResolutionRequest>>,
+}
+
+#[async_trait]
+impl Resolver for Addresses {
+    async fn resolve(&self, request: ResolutionRequest) -> Result<Resolution> {
+        if request.kind != PluginKind::Analyzer {
+            return Ok(Resolution::Default);
+        }
+        self.asked.lock().unwrap().push(request);
+        self.address.clone().map(Resolution::Address)
+    }
+}
+
+fn pack(address: &str) -> PolicyPackOption {
+    PolicyPackOption {
+        name: "guard".to_owned(),
+        version: "1.5.0".to_owned(),
+        address: address.to_owned(),
+        ..PolicyPackOption::default()
+    }
+}
+
+/// Updates a stack under the eyes of a pack; an engine waits for no pack longer than a moment.
+async fn update(builder: EngineBuilder, pack: PolicyPackOption) -> Arc<OperationResult> {
+    let timeouts = PluginTimeouts {
+        ready: Duration::from_millis(300),
+        ..PluginTimeouts::default()
+    };
+    let settings = PluginSettings {
+        timeouts,
+        ..PluginSettings::default()
+    };
+    let builder = builder
+        .plugins(settings)
+        .provider("echo", Arc::new(Scripted::default()));
+    let stack = builder
+        .build()
+        .unwrap()
+        .stack("shop/dev", StackSettings::default())
+        .await
+        .unwrap();
+    let options = OperationOptions {
+        local_policy_packs: vec![pack],
+        ..OperationOptions::default()
+    };
+    let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
+    let mut events = operation.events();
+    let result = operation.wait().await;
+    while let Some(event) = events.next().await {
+        if let EventPayload::PolicyViolation(violation) = &event.payload {
+            assert_eq!(violation.name.pack, "grumpy");
+            assert_eq!(violation.level, EnforcementLevel::Advisory);
+            assert_eq!(violation.message, format!("there is {}", violation.urn.name()));
+        }
+    }
+    result
+}
+
+async fn failure(builder: EngineBuilder, pack: PolicyPackOption) -> Error {
+    let result = update(builder, pack).await;
+    assert!(
+        result.snapshot.resources.is_empty(),
+        "nothing happens without the pack"
+    );
+    result.error.clone().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pack_without_an_address_is_asked_of_the_resolver() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = tonic::transport::Server::builder().add_service(AnalyzerServer::new(Grumpy));
+    tokio::spawn(server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener)));
+    let resolver = Arc::new(Addresses {
+        address: Ok(address),
+        asked: Mutex::default(),
+    });
+    let result = update(engine().resolver(Arc::clone(&resolver) as _), pack("")).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let asked = resolver.asked.lock().unwrap();
+    assert_eq!((asked.len(), asked[0].name.as_str()), (1, "guard"));
+    assert_eq!(asked[0].version.as_ref().unwrap().to_string(), "1.5.0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_words_of_the_resolver_are_left_as_they_are() {
+    let resolver = Arc::new(Addresses {
+        address: Err(Error::new(ErrorKind::NotFound, "no guard on duty")),
+        asked: Mutex::default(),
+    });
+    let error = failure(engine().resolver(resolver), pack("")).await;
+    assert_eq!(
+        (error.kind(), error.message()),
+        (ErrorKind::NotFound, "no guard on duty")
+    );
+    let error = failure(engine(), pack("")).await;
+    assert!(error.message().contains("\"guard\" has no address"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pack_that_is_not_there_dies_or_hangs_is_named() {
+    let gone = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let error = failure(engine(), pack(&gone.to_string())).await;
+    assert_eq!(error.kind(), ErrorKind::Plugin);
+    assert!(
+        error
+            .message()
+            .starts_with("could not connect to policy pack guard at 127.0.0.1"),
+        "{error}"
+    );
+
+    for (dies, said) in [
+        (true, "could not be spoken to during"),
+        (false, "did not answer Handshake within"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        tokio::spawn(async move {
+            let mut kept = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                if !dies {
+                    kept.push(stream);
+                }
+            }
+        });
+        let error = failure(engine(), pack(&address)).await;
+        assert_eq!(error.kind(), ErrorKind::Plugin);
+        let named = format!("policy pack guard [{address}] ");
+        assert!(
+            error.message().starts_with(&named) && error.message().contains(said),
+            "{error}"
+        );
+    }
+}
