@@ -469,6 +469,7 @@ typedef struct sw_host_t {
    * Says what serves a provider instance: `{"kind": "resource", "name", "version" (or null), "downloadUrl",
    * "checksums": {"linux-amd64": "hex"}}` → `{"address": "127.0.0.1:4711"}` for a provider that listens there,
    * `{"package": "files"}` for the one that the engine was given for that package, `{}` for what the engine finds.
+   * For a policy pack `kind` is `analyzer`, and the answer its address.
    */
   sw_call_t resolve;
   /**

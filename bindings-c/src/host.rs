@@ -48,9 +48,10 @@ pub struct sw_host_t {
     pub free: sw_free_t,
     /// Nobody waits any more for one call; its completion must still be handed back.
     pub give_up: sw_give_up_t,
-    /// Says what serves a provider instance or a policy pack: `{"kind": "resource" or "analyzer", "name", "version" (or null), "downloadUrl",
+    /// Says what serves a provider instance: `{"kind": "resource", "name", "version" (or null), "downloadUrl",
     /// "checksums": {"linux-amd64": "hex"}}` → `{"address": "127.0.0.1:4711"}` for a provider that listens there,
     /// `{"package": "files"}` for the one that the engine was given for that package, `{}` for what the engine finds.
+    /// For a policy pack `kind` is `analyzer`, and the answer its address.
     pub resolve: sw_call_t,
     /// Gives another stack's outputs for a stack reference: `{"stack": "name"}` → a JSON object. Null: the engine
     /// reads them from its store.

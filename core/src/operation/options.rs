@@ -159,8 +159,8 @@ impl OperationOptions {
 
     /// Refuses what is not supported.
     pub(crate) fn check(&self) -> Result<()> {
-        let packs = self.required_policies.iter().chain(&self.local_policy_packs);
-        packs.map(PolicyPackOption::check).collect::<Result<()>>()?;
+        let mut packs = self.required_policies.iter().chain(&self.local_policy_packs);
+        packs.try_for_each(PolicyPackOption::check)?;
         let unsupported = self.unsupported();
         if unsupported.is_empty() {
             return Ok(());

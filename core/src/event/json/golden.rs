@@ -86,6 +86,7 @@ fn event(line: &str) -> EngineEvent {
                 maybe_corrupt: payload["maybeCorrupt"].as_bool().unwrap(),
                 duration_seconds: payload["durationSeconds"].as_u64().unwrap(),
                 resource_changes: changes(&payload["resourceChanges"]),
+                policy_packs: BTreeMap::new(),
                 is_preview: payload["isPreview"].as_bool().unwrap(),
                 result: serde_json::from_value::<OperationOutcome>(payload["result"].clone()).unwrap(),
             }),

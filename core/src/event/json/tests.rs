@@ -6,8 +6,9 @@ use super::{EventJson, text};
 use crate::{
     diagnostic::{Diagnostic, Severity},
     event::{
-        DetailedDiff, DiffKind, EngineEvent, EventPayload, PropertyDiff, StateMetadata, StepEvent,
-        StepMetadata,
+        DetailedDiff, DiffKind, EnforcementLevel, EngineEvent, EventPayload, PolicyFindings, PolicyName,
+        PolicyQuestion, PolicyRemediation, PolicySeverity, PolicyViolation, PropertyDiff, StateMetadata,
+        StepEvent, StepMetadata,
     },
     executor::StepOp,
     property::{Asset, AssetSource, Output, PropertyMap, PropertyValue, ResourceReference, Unknown},
@@ -258,4 +259,62 @@ proptest::proptest! {
         text::write_string(&mut out, &value);
         proptest::prop_assert_eq!(serde_json::from_str::<String>(&out).unwrap(), value);
     }
+}
+
+#[test]
+fn what_policies_found_is_told_as_the_reference_tells_it() {
+    let json = EventJson {
+        redactor: redactor(["hyacinth"]),
+        ..EventJson::new()
+    };
+    let name = PolicyName {
+        policy: "small".into(),
+        pack: "guard".into(),
+        version: "1.2.0".into(),
+    };
+    let facts = r#""policyName":"small","policyPackName":"guard","policyPackVersion":"1.2.0","policyPackVersionTag":"1.2.0""#;
+    let violation = PolicyViolation {
+        urn: urn(),
+        name: name.clone(),
+        message: "not hyacinth".into(),
+        level: EnforcementLevel::Mandatory,
+        severity: Some(PolicySeverity::High),
+    };
+    let told = line(&json, EventPayload::PolicyViolation(Arc::new(violation)));
+    let resource = format!(r#""resourceUrn":"{}""#, urn());
+    assert!(
+        told.ends_with(&format!(
+            r#""policyEvent":{{{resource},"message":"not [secret]\n","color":"never",{facts},"enforcementLevel":"mandatory","severity":"high"}}}}"#
+        )),
+        "{told}"
+    );
+    let secret = PropertyMap::from_iter([("p", PropertyValue::secret("tulip".into()))]);
+    let remediation = PolicyRemediation {
+        urn: urn(),
+        name,
+        before: PropertyMap::new(),
+        after: secret,
+    };
+    let told = line(&json, EventPayload::PolicyRemediation(Arc::new(remediation)));
+    assert!(
+        told.contains(&format!(
+            r#""policyRemediationEvent":{{{resource},"color":"never",{facts},"after":{{"p":"#
+        )) && !told.contains("tulip"),
+        "{told}"
+    );
+    let findings = PolicyFindings {
+        question: PolicyQuestion::AnalyzeStack,
+        urn: None,
+        pack: "guard".into(),
+        version: "1.2.0".into(),
+        passed: vec!["small".into()],
+        failed: Vec::new(),
+    };
+    let told = line(&json, EventPayload::PolicyFindings(Arc::new(findings)));
+    assert!(
+        told.ends_with(
+            r#""policyAnalyzeStackSummaryEvent":{"policyPackName":"guard","policyPackVersion":"1.2.0","policyPackVersionTag":"1.2.0","passed":["small"]}}"#
+        ),
+        "{told}"
+    );
 }
