@@ -1214,10 +1214,14 @@ void sw_stack_free(struct sw_stack_t *stack);
  * `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `refreshProgram`, `destroyProgram`,
  * `continueOnError`, `ignoreProtect`, `targets`, `targetDependents`, `excludes`, `excludeDependents`, `replaceTargets` (lists
  * of URNs; in globs `*` stands for anything but a colon, `**` for anything), `showSecrets`, `message`, `clearPendingCreates`,
- * `holdSession` (see `sw_operation_release`), `generatePlan`, and `plan`: the document that the result of an operation with
- * `generatePlan` has, to which this operation is held. `program` is run instead of the stack's; it may be null. A refresh
- * runs a program only with `refreshProgram`, a destroy only with `destroyProgram`. On success it is taken over. An
- * operation that cannot begin fails in `sw_operation_wait`.
+ * `holdSession` (see `sw_operation_release`), `generatePlan`, `plan`: the document that the result of an operation with
+ * `generatePlan` has, to which this operation is held, and `requiredPolicies` and `localPolicyPacks`: lists of `{"name",
+ * "version"?, "address"?, "downloadUrl"?, "checksums"?, "config"?}`. Without an address the engine's resolver is asked for an
+ * `analyzer`; `config` has by policy, or for `all`, a level (`advisory`, `mandatory`, `remediate`, `disabled`) or an object
+ * with `enforcementLevel`.
+ *
+ * `program` is run instead of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a destroy
+ * only with `destroyProgram`. On success it is taken over. An operation that cannot begin fails in `sw_operation_wait`.
  *
  * # Safety
  * `stack` must be null or alive, `options` readable, `program` null or readable, `operation` writable, `error` null
