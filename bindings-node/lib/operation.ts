@@ -87,6 +87,8 @@ export interface OperationOptions {
      * `false` they keep none.
      */
     generatePlan?: boolean;
+    /** Preview an update or a destroy first, where no plan is given, and hold it to what the preview found. */
+    strict?: boolean;
     /** Keep the session after the result, until `release()`: providers stay, unanswered calls stay unanswered. */
     holdSession?: boolean;
     /** Cancels the operation when it is aborted. */

@@ -100,8 +100,9 @@ class OperationOptions(TypedDict, total=False):
     local_policy_packs: Sequence[PolicyPack]
     """Policy packs of the user; they are asked like the required ones, after these."""
     strict: bool
-    """Not supported yet, as all that follows: an operation with it is refused before anything happens."""
+    """Preview an update or a destroy first, where no plan is given, and hold it to what the preview found."""
     snippets: Sequence[Mapping[str, Any]]
+    """Not supported yet, as what follows: an operation with it is refused before anything happens."""
     target_snippets: Sequence[Any]
     message: str
     """A note for the history."""

@@ -32,7 +32,10 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Runs the operation to its end. Whatever happens, the last event is the one that ends the stream.
-    pub(crate) async fn run(self) -> OperationResult {
+    pub(crate) async fn run(mut self) -> OperationResult {
+        if let Some(failed) = self.rehearse().await {
+            return failed;
+        }
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let began = clock.elapsed();
         let mut work = Work::default();

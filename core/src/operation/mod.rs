@@ -7,6 +7,7 @@ mod plan;
 mod policies;
 mod providers;
 mod refresh;
+mod rehearsal;
 mod result;
 mod run_program;
 mod session;

@@ -58,7 +58,7 @@ pub struct OperationOptions {
     pub generate_plan: Option<bool>,
     /// Lets the reference engine do what it calls experimental; nothing here hides behind it.
     pub experimental: bool,
-    /// Refuse what a lenient run would pass over. Not supported yet.
+    /// Preview an update or a destroy first, where no plan is given, and hold it to what the preview found.
     pub strict: bool,
     /// Compare inputs before asking providers.
     pub use_legacy_diff: bool,
@@ -147,7 +147,6 @@ impl OperationOptions {
     #[must_use]
     pub fn unsupported(&self) -> Vec<&'static str> {
         let set = [
-            ("strict", self.strict),
             ("snippets", !self.snippets.is_empty()),
             ("targetSnippets", !self.target_snippets.is_empty()),
         ];
@@ -220,7 +219,7 @@ mod tests {
         let options = OperationOptions::from_json(text).unwrap();
         assert_eq!(
             options.check().unwrap_err().message(),
-            "unsupported options: strict, snippets, targetSnippets"
+            "unsupported options: snippets, targetSnippets"
         );
     }
 
@@ -230,7 +229,7 @@ mod tests {
             br#"{"parallelDiff":true,"experimental":true,"skipPluginPreInstall":true,"targetDependents":true,
             "useLegacyRefreshDiff":true,"disableOutputValues":true,"disableProviderPreview":true,"plan":null,
             "targets":["a"],"excludes":["b"],"excludeDependents":true,"holdSession":true,"refreshProgram":true,
-            "destroyProgram":true}"#;
+            "destroyProgram":true,"strict":true}"#;
         let options = OperationOptions::from_json(text).unwrap();
         options.check().unwrap();
     }

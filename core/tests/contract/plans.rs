@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use stackwright::{
     ErrorKind, StackSettings,
+    event::EventPayload,
     executor::StepOp,
     operation::{OperationKind, OperationOptions},
     plan::GivenPlan,
+    program::from_fn,
 };
 
-use crate::fixture::{Scripted, program, stack};
+use crate::fixture::{Scripted, program, resource, stack};
 
 fn held_to(plan: impl Into<GivenPlan>) -> OperationOptions {
     OperationOptions {
@@ -66,4 +68,70 @@ async fn a_preview_that_is_told_so_keeps_no_plan_and_an_update_that_is_told_so_w
     let update = run(true, false).wait().await;
     let document = update.plan.as_ref().unwrap().document().unwrap();
     assert!(document.contains("\"resourcePlans\""), "{document}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_strict_update_is_held_to_what_its_own_preview_found() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let fickle = from_fn(|context| async move {
+        context.monitor.register(resource("shown", "1")).await?;
+        if !context.info.dry_run {
+            context.monitor.register(resource("hidden", "1")).await?;
+        }
+        Ok(())
+    });
+    let strict = || OperationOptions {
+        strict: true,
+        ..OperationOptions::default()
+    };
+    let run = |kind, options, program| stack.start(kind, options, program);
+    let update = run(OperationKind::Update, strict(), Some(Arc::clone(&fickle)))
+        .wait()
+        .await;
+    let error = update.error.as_ref().unwrap();
+    assert!(
+        error
+            .message()
+            .contains("no steps were expected for this resource"),
+        "{error}"
+    );
+    let hidden = |calls: &Vec<String>| calls.contains(&"create hidden".to_owned());
+    assert!(!hidden(&provider.calls.lock().unwrap()));
+    let update = run(
+        OperationKind::Update,
+        strict(),
+        Some(program(&[("shown", "1"), ("other", "1")])),
+    )
+    .wait()
+    .await;
+    assert!(update.error.is_none(), "{:?}", update.error);
+    let last = update.snapshot.resources.last().unwrap();
+    assert_eq!(last.urn.name(), "other");
+    let destroy = run(OperationKind::Destroy, strict(), None).wait().await;
+    assert!(destroy.error.is_none(), "{:?}", destroy.error);
+    assert!(destroy.snapshot.resources.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_strict_update_whose_preview_fails_says_why_and_touches_nothing() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let options = OperationOptions {
+        strict: true,
+        ..OperationOptions::default()
+    };
+    let twice = Some(program(&[("a", "1"), ("a", "2")]));
+    let operation = stack.start(OperationKind::Update, options, twice);
+    let mut events = operation.events();
+    let result = operation.wait().await;
+    assert!(result.error.is_some());
+    assert!(result.snapshot.resources.is_empty());
+    let mut ended = false;
+    let mut said = false;
+    while let Some(event) = events.next().await {
+        ended = matches!(event.payload, EventPayload::Cancel);
+        said |= matches!(&event.payload, EventPayload::Diagnostic(said) if said.message.contains("Duplicate resource URN"));
+    }
+    assert!(ended && said);
 }
