@@ -68,6 +68,24 @@ export interface OperationOptions {
     clearPendingCreates?: boolean;
     /** Compare inputs before asking providers. */
     useLegacyDiff?: boolean;
+    /** A refresh reports what its outputs say, without asking providers for a diff. */
+    useLegacyRefreshDiff?: boolean;
+    /** Programs are not told that the monitor understands references to resources. */
+    disableResourceReferences?: boolean;
+    /** Programs are not told that the monitor understands output values. */
+    disableOutputValues?: boolean;
+    /** Previews show inputs as outputs without asking providers. */
+    disableProviderPreview?: boolean;
+    /** Accepted; Check and Diff of different resources always run at the same time. */
+    parallelDiff?: boolean;
+    /** Accepted; nothing is ever installed. */
+    skipPluginPreInstall?: boolean;
+    /** Accepted; nothing hides behind it. */
+    experimental?: boolean;
+    /** Not supported yet: an operation with it is refused before anything happens. */
+    snippets?: { [member: string]: unknown }[];
+    /** Not supported yet: an operation with it is refused before anything happens. */
+    targetSnippets?: string[];
     /**
      * Keep secret values in the inputs and outputs of events: as secrets whose `ciphertext` is the base64 of their JSON
      * text. Left out, that is `[secret]`.
@@ -95,8 +113,6 @@ export interface OperationOptions {
     signal?: AbortSignal;
     /** Hears every event, in order. What it throws ends the listening and rejects the operation when that is over. */
     onEvent?: (event: EngineEvent) => void;
-    /** Any further option of the engine, by its name. */
-    [option: string]: unknown;
 }
 
 /** The names of all options that the engine knows, also of those that it refuses so far. */
@@ -135,7 +151,7 @@ export const OPERATION_OPTIONS = {
     targets: true,
     useLegacyDiff: true,
     useLegacyRefreshDiff: true,
-} as const;
+} as const satisfies Record<keyof OperationOptions, true>;
 
 /** One step of a result. */
 export interface Step {

@@ -77,6 +77,8 @@ export async function refused(engine: Engine): Promise<void> {
             context.resource("a:b:C", "c", {}, { protected: true });
         },
     });
+    // @ts-expect-error there is no such option of operations
+    await stack.up({ target: ["a"] });
     // @ts-expect-error options are of the right types
     stack.up({ parallel: "3" });
     // @ts-expect-error codes are fixed

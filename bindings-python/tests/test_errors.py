@@ -70,7 +70,7 @@ def test_an_unknown_option_is_named_as_the_caller_wrote_it(make_engine: MakeEngi
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", program)
             with pytest.raises(TypeError, match="paralell"):
-                stack.preview(paralell=3)
+                stack.preview(paralell=3)  # type: ignore[call-arg]
 
     asyncio.run(run())
 

@@ -116,8 +116,8 @@ def test_an_option_that_is_not_supported_is_named_and_nothing_happens(make_engin
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", program_of({"a": 1}))
-            with pytest.raises(sw.InvalidInputError, match="unsupported options: strict, snippets"):
-                await stack.up(strict=True, snippets=[{}])
+            with pytest.raises(sw.InvalidInputError, match="unsupported options: snippets, targetSnippets"):
+                await stack.up(snippets=[{}], target_snippets=["a"])
             assert not memory.calls
             accepted: sw.OperationOptions = {
                 "parallel_diff": True,

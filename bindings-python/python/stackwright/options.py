@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Union
@@ -83,7 +84,7 @@ class OperationOptions(TypedDict, total=False):
     hold_session: bool
     """Keep the monitor and the providers after the result, until :meth:`~stackwright.Operation.release`, and leave
     registrations unanswered that failed or came too late."""
-    plan: Result | Mapping[str, Any] | str
+    plan: Result | Mapping[str, Any] | str | None
     """What the operation is held to: the result of a preview, or a plan's document. Not for refreshes."""
     generate_plan: bool
     """Write down what is found as a plan: :attr:`~stackwright.Result.plan`. Left out, previews of updates keep one without
@@ -116,7 +117,9 @@ def encode(options: OperationOptions) -> bytes:
     unknown = sorted(set(options) - _NAMES)
     if unknown:
         # The engine would name it in its own style; here it is named as the caller wrote it.
-        raise TypeError(f"unknown option {unknown[0]!r}")
+        near = difflib.get_close_matches(unknown[0], _NAMES, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"unknown option {unknown[0]!r}{hint}")
     named = {_camel(name): _encoded(name, value) for name, value in options.items() if value is not None}
     return json.dumps(named, default=list).encode()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from . import options as _options
 from ._bridge import answer
@@ -17,6 +17,9 @@ from .operation import Operation
 from .options import OperationOptions
 from .result import Result
 from .values import PropertyValue, unwrap
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Stack"]
 
@@ -56,7 +59,7 @@ class Stack:
         return self._native.tags
 
     def preview(
-        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Any
+        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
     ) -> Operation:
         """Says what an update would do; ``print`` shows the result as a tree.
 
@@ -71,7 +74,7 @@ class Stack:
         *,
         program: Program | None = None,
         on_event: OnEvent | None = None,
-        **options: Any,
+        **options: Unpack[OperationOptions],
     ) -> Operation:
         """Brings the stack to what its program says.
 
@@ -84,7 +87,7 @@ class Stack:
         return self._start("update", False, program, on_event, options)
 
     def refresh(
-        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Any
+        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
     ) -> Operation:
         """Reads every resource and records what is there; with ``dry_run=True`` it only says what it found.
 
@@ -93,7 +96,7 @@ class Stack:
         return self._start("refresh", bool(options.get("dry_run")), program, on_event, options)
 
     def destroy(
-        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Any
+        self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
     ) -> Operation:
         """Deletes every resource; with ``dry_run=True`` it only says what it would delete.
 
@@ -107,12 +110,12 @@ class Stack:
         is_preview: bool,
         program: Program | None,
         on_event: OnEvent | None,
-        options: dict[str, Any],
+        options: OperationOptions,
     ) -> Operation:
         self._engine._require_open()
         held_to = options.pop("plan", None)
         kept = self._checked(held_to)._native if isinstance(held_to, Result) else None
-        chosen: OperationOptions = {**options, "dry_run": is_preview}  # type: ignore[typeddict-item]
+        chosen: OperationOptions = {**options, "dry_run": is_preview}
         if kept is None and held_to is not None:
             chosen["plan"] = _document(held_to)
         encoded = _options.encode(chosen)

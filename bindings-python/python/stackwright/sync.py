@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from . import operation as _operation
 from . import stack as _stack
@@ -22,9 +22,13 @@ from .engine import Plugins
 from .events import Event
 from .host import Fetch, Secrets, StackReader
 from .journal import Journal
+from .options import OperationOptions
 from .provider import Resolver
 from .result import Result
 from .values import PropertyValue
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Engine", "Operation", "Stack"]
 
@@ -121,6 +125,15 @@ class Operation:
         return self.events()
 
 
+class CallOptions(OperationOptions, total=False):
+    """What one call of an operation takes by name."""
+
+    program: Program
+    """It takes the place of the stack's own, this once."""
+    on_event: _stack.OnEvent
+    """Hears every event, in order."""
+
+
 class Stack:
     """A stack, with the methods of :class:`stackwright.Stack`; operations return their results."""
 
@@ -148,35 +161,35 @@ class Stack:
 
         return Operation(_background.run(begin()))
 
-    def start_preview(self, **options: Any) -> Operation:
+    def start_preview(self, **options: Unpack[CallOptions]) -> Operation:
         """Starts a preview and returns its handle."""
         return self._start(lambda: self._stack.preview(**options))
 
-    def start_up(self, plan: _stack.Plan | None = None, /, **options: Any) -> Operation:
+    def start_up(self, plan: _stack.Plan | None = None, /, **options: Unpack[CallOptions]) -> Operation:
         """Starts an update and returns its handle."""
         return self._start(lambda: self._stack.up(plan, **options))
 
-    def start_refresh(self, **options: Any) -> Operation:
+    def start_refresh(self, **options: Unpack[CallOptions]) -> Operation:
         """Starts a refresh and returns its handle."""
         return self._start(lambda: self._stack.refresh(**options))
 
-    def start_destroy(self, **options: Any) -> Operation:
+    def start_destroy(self, **options: Unpack[CallOptions]) -> Operation:
         """Starts a destroy and returns its handle."""
         return self._start(lambda: self._stack.destroy(**options))
 
-    def preview(self, **options: Any) -> Result:
+    def preview(self, **options: Unpack[CallOptions]) -> Result:
         """Says what an update would do."""
         return self.start_preview(**options).result()
 
-    def up(self, plan: _stack.Plan | None = None, /, **options: Any) -> Result:
+    def up(self, plan: _stack.Plan | None = None, /, **options: Unpack[CallOptions]) -> Result:
         """Brings the stack to what its program says."""
         return self.start_up(plan, **options).result()
 
-    def refresh(self, **options: Any) -> Result:
+    def refresh(self, **options: Unpack[CallOptions]) -> Result:
         """Reads every resource and records what is there."""
         return self.start_refresh(**options).result()
 
-    def destroy(self, **options: Any) -> Result:
+    def destroy(self, **options: Unpack[CallOptions]) -> Result:
         """Deletes every resource."""
         return self.start_destroy(**options).result()
 

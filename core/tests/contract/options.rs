@@ -14,13 +14,13 @@ async fn an_unsupported_option_is_named_and_nothing_happens() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let options = OperationOptions {
-        strict: true,
+        snippets: vec![serde_json::json!({})],
         ..OperationOptions::default()
     };
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
     let error = operation.wait().await.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    assert_eq!(error.message(), "unsupported option: strict");
+    assert_eq!(error.message(), "unsupported option: snippets");
     assert!(provider.calls.lock().unwrap().is_empty());
     assert!(stack.snapshot().await.unwrap().resources.is_empty());
 }
