@@ -13,6 +13,10 @@ from conftest import MakeEngine, Memory, Vault
 THING = "mem:index:Thing"
 
 
+def one_thing(ctx: sw.Context) -> None:
+    ctx.resource(THING, "a", {"size": 1})
+
+
 def test_an_error_of_the_program_is_told_with_its_traceback(make_engine: MakeEngine, memory: Memory) -> None:
     async def program(ctx: sw.Context) -> None:
         ctx.resource(THING, "a", {})
@@ -157,5 +161,52 @@ def test_a_hundred_stacks_at_once_keep_to_themselves(tmp_path: Path, memory: Mem
             assert [result.outputs["of"] for result in results] == [[f"s{number}"] * 10 for number in range(100)]
             assert len(memory.things) == 1000
             assert all(id.startswith(f"{thing['of']}-") for id, thing in memory.things.items())
+
+    asyncio.run(run())
+
+
+def test_an_update_that_is_to_be_dry_changes_nothing(make_engine: MakeEngine, memory: Memory) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", one_thing)
+            dry = await stack.up(dry_run=True)
+            assert dry.is_preview and dry.changes == {"create": 2}
+            assert not memory.things
+            with pytest.raises(sw.InvalidInputError, match="up\\(\\) is not"):
+                stack.preview(dry_run=False)
+            for operation in (stack.up, stack.destroy, stack.refresh):
+                with pytest.raises(sw.InvalidInputError, match="dry_run is True or False, not 'no'"):
+                    operation(dry_run="no")  # type: ignore[arg-type]
+
+    asyncio.run(run())
+
+
+def test_a_plan_that_is_not_there_holds_nobody_to_nothing(make_engine: MakeEngine, memory: Memory) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", one_thing)
+            plan = (await stack.preview()).plan
+            assert plan is None
+            with pytest.raises(sw.InvalidInputError, match="generate_plan=True"):
+                stack.up(plan)  # type: ignore[arg-type]
+            with pytest.raises(sw.InvalidInputError, match="generate_plan=True"):
+                stack.up(plan=None)  # type: ignore[arg-type]
+            assert not memory.things
+
+    asyncio.run(run())
+
+
+def test_a_listener_may_be_a_coroutine_function(make_engine: MakeEngine, memory: Memory) -> None:
+    async def run() -> None:
+        heard: list[int] = []
+
+        async def listen(event: sw.Event) -> None:
+            await asyncio.sleep(0)
+            heard.append(event.sequence)
+
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", one_thing)
+            await stack.up(on_event=listen)
+        assert heard == list(range(len(heard))) and len(heard) > 3
 
     asyncio.run(run())

@@ -197,6 +197,7 @@ def test_a_saved_plan_holds_an_update_of_another_engine(tmp_path: Path) -> None:
                 await stack.up(saved)
             exports["x"] = 1
             assert (await stack.up(json.loads(saved))).outputs == {"x": 1}
+            assert preview.plan is not None
             held = await stack.preview(plan=preview.plan)
             assert held.plan is None and held.changes == {"same": 1}
 

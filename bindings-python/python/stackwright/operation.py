@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any
 
@@ -112,7 +113,9 @@ class Operation:
 
     async def _tell(self, on_event: Callable[[Event], object]) -> None:
         async for event in self.events():
-            on_event(event)
+            told = on_event(event)
+            if inspect.isawaitable(told):
+                await told
 
     def __repr__(self) -> str:
         return f"<Operation {'done' if self.done else 'running'}>"

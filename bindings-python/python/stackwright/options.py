@@ -84,7 +84,7 @@ class OperationOptions(TypedDict, total=False):
     hold_session: bool
     """Keep the monitor and the providers after the result, until :meth:`~stackwright.Operation.release`, and leave
     registrations unanswered that failed or came too late."""
-    plan: Result | Mapping[str, Any] | str | None
+    plan: Result | Mapping[str, Any] | str
     """What the operation is held to: the result of a preview, or a plan's document. Not for refreshes."""
     generate_plan: bool
     """Write down what is found as a plan: :attr:`~stackwright.Result.plan`. Left out, previews of updates keep one without

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from . import options as _options
 from ._bridge import answer
@@ -25,6 +25,10 @@ __all__ = ["Stack"]
 
 OnEvent = Callable[[Event], object]
 Plan = Result | Mapping[str, Any] | str
+
+# What stands where nothing was given: None may come from a result that has no document, and must hold nobody to nothing.
+_NONE: Final[Any] = object()
+_NO_PLAN: Final = "the plan is None; a result has a plan's document when it was asked for with generate_plan=True"
 
 
 class Openable(Protocol):
@@ -65,11 +69,13 @@ class Stack:
 
         ``options`` are those of :class:`OperationOptions`; ``program`` takes the place of the stack's own, this once.
         """
+        if options.get("dry_run") is False:
+            raise InvalidInputError("a preview is a dry run; up() is not")
         return self._start("update", True, program, on_event, options)
 
     def up(
         self,
-        plan: Plan | None = None,
+        plan: Plan = _NONE,
         /,
         *,
         program: Program | None = None,
@@ -82,9 +88,11 @@ class Stack:
             :attr:`~stackwright.Result.plan` holds, as a mapping or as JSON text. Whatever the plan does not foresee is
             refused before a provider is asked to do it, and fails the update.
         """
-        if plan is not None:
+        if plan is not _NONE:
+            if "plan" in options:
+                raise InvalidInputError("up() was given two plans")
             options["plan"] = plan
-        return self._start("update", False, program, on_event, options)
+        return self._start("update", None, program, on_event, options)
 
     def refresh(
         self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
@@ -93,7 +101,7 @@ class Stack:
 
         With ``refresh_program=True`` the program, or ``program`` in its place, says how providers are configured.
         """
-        return self._start("refresh", bool(options.get("dry_run")), program, on_event, options)
+        return self._start("refresh", None, program, on_event, options)
 
     def destroy(
         self, *, program: Program | None = None, on_event: OnEvent | None = None, **options: Unpack[OperationOptions]
@@ -102,17 +110,23 @@ class Stack:
 
         With ``destroy_program=True`` the program, or ``program`` in its place, says how providers are configured.
         """
-        return self._start("destroy", bool(options.get("dry_run")), program, on_event, options)
+        return self._start("destroy", None, program, on_event, options)
 
     def _start(
         self,
         kind: Literal["update", "refresh", "destroy"],
-        is_preview: bool,
+        is_preview: bool | None,
         program: Program | None,
         on_event: OnEvent | None,
         options: OperationOptions,
     ) -> Operation:
         self._engine._require_open()
+        if is_preview is None:
+            is_preview = options.get("dry_run") or False
+            if not isinstance(is_preview, bool):
+                raise InvalidInputError(f"the option dry_run is True or False, not {is_preview!r}")
+        if "plan" in options and options["plan"] is None:
+            raise InvalidInputError(_NO_PLAN)
         held_to = options.pop("plan", None)
         kept = self._checked(held_to)._native if isinstance(held_to, Result) else None
         chosen: OperationOptions = {**options, "dry_run": is_preview}

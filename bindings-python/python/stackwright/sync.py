@@ -165,7 +165,7 @@ class Stack:
         """Starts a preview and returns its handle."""
         return self._start(lambda: self._stack.preview(**options))
 
-    def start_up(self, plan: _stack.Plan | None = None, /, **options: Unpack[CallOptions]) -> Operation:
+    def start_up(self, plan: _stack.Plan = _stack._NONE, /, **options: Unpack[CallOptions]) -> Operation:
         """Starts an update and returns its handle."""
         return self._start(lambda: self._stack.up(plan, **options))
 
@@ -181,7 +181,7 @@ class Stack:
         """Says what an update would do."""
         return self.start_preview(**options).result()
 
-    def up(self, plan: _stack.Plan | None = None, /, **options: Unpack[CallOptions]) -> Result:
+    def up(self, plan: _stack.Plan = _stack._NONE, /, **options: Unpack[CallOptions]) -> Result:
         """Brings the stack to what its program says."""
         return self.start_up(plan, **options).result()
 
