@@ -148,6 +148,11 @@ export function fromNative(error: unknown): StackwrightError {
         return error;
     }
     const text = error instanceof Error ? error.message : String(error);
+    // The native module could not convert an argument. Its words hold the value, which may be a secret.
+    const expected = /\binto rust type `([^`]*)`/.exec(text)?.[1];
+    if (expected !== undefined && !text.startsWith("{")) {
+        return new InvalidInputError(`an argument has a wrong type: expected ${expected.toLowerCase()}`);
+    }
     return fromFacts(text);
 }
 

@@ -112,7 +112,7 @@ export interface OperationOptions {
     /** Cancels the operation when it is aborted. */
     signal?: AbortSignal;
     /** Hears every event, in order. What it throws ends the listening and rejects the operation when that is over. */
-    onEvent?: (event: EngineEvent) => void;
+    onEvent?: (event: EngineEvent) => void | Promise<void>;
 }
 
 /** The names of all options that the engine knows, also of those that it refuses so far. */
@@ -262,11 +262,13 @@ export class Operation implements PromiseLike<Result> {
         operation: Native.Operation,
         explain: (error: StackwrightError | undefined) => void,
         signal?: AbortSignal,
-        onEvent?: (event: EngineEvent) => void,
+        onEvent?: (event: EngineEvent) => void | Promise<void>,
     ) {
         this.#native = operation;
         this.#explain = explain;
         const listened = onEvent === undefined ? undefined : this.#listen(onEvent);
+        // What a listener throws is told when the operation is over, and not to the process meanwhile.
+        listened?.catch(() => undefined);
         const cancel = () => operation.cancel();
         if (signal?.aborted === true) {
             cancel();
@@ -333,9 +335,9 @@ export class Operation implements PromiseLike<Result> {
         }
     }
 
-    async #listen(onEvent: (event: EngineEvent) => void): Promise<void> {
+    async #listen(onEvent: (event: EngineEvent) => void | Promise<void>): Promise<void> {
         for await (const event of this.events()) {
-            onEvent(event);
+            await onEvent(event);
         }
     }
 

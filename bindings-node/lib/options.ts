@@ -16,6 +16,7 @@ export function refuseUnknown(what: string, options: unknown, known: { readonly 
     }
 }
 
-function described(value: unknown): string {
+/** Says what a value is, without saying what is in it. */
+export function described(value: unknown): string {
     return value === null ? "null" : `a ${typeof value}`;
 }

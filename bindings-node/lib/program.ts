@@ -1,7 +1,9 @@
 /** Programs of both kinds, made startable. */
 import type { Bridge } from "./bridge";
 import { describeProgramError, type Program, ProgramContext } from "./context";
+import { InvalidInputError } from "./errors";
 import type { Native } from "./native";
+import { described } from "./options";
 import { Run, runProgram } from "./run";
 import { runSdkProgram, SdkProgram } from "./sdk";
 
@@ -30,6 +32,10 @@ export function addProgram(bridge: Bridge, program: AnyProgram): Native.ProgramE
         return { address: program.address };
     }
     const own = !(program instanceof SdkProgram);
+    if (own && typeof program !== "function") {
+        const programs = "a function, what sdkProgram() returns, or what languageRuntime() returns";
+        throw new InvalidInputError(`a program is ${programs}, not ${described(program)}`);
+    }
     const number = bridge.addProgram((number, info) => {
         const run = new Run(bridge, number, info);
         void (own ? runOwnProgram(run, program) : runSdkProgram(run, program));

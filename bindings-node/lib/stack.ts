@@ -3,7 +3,7 @@ import type { Bridge } from "./bridge";
 import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
 import type { Native } from "./native";
 import { Operation, OPERATION_OPTIONS, type OperationOptions, Result } from "./operation";
-import { refuseUnknown } from "./options";
+import { described, refuseUnknown } from "./options";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyMap } from "./values";
 
@@ -14,6 +14,29 @@ export interface ProgramOptions extends OperationOptions {
 }
 
 const PROGRAM_OPTIONS = { ...OPERATION_OPTIONS, program: true } as const;
+
+/** Refuses options that nobody could act on, before anything happens. */
+function checkOptions(what: string, options: ProgramOptions): void {
+    if (options instanceof Result) {
+        throw new InvalidInputError(`${what} takes options; to be held to a result's plan: { plan: result }`);
+    }
+    refuseUnknown(what, options, PROGRAM_OPTIONS);
+    if (options.onEvent !== undefined && typeof options.onEvent !== "function") {
+        throw new InvalidInputError(`onEvent is a function, not ${described(options.onEvent)}`);
+    }
+    if (options.signal !== undefined && typeof options.signal?.addEventListener !== "function") {
+        throw new InvalidInputError(`signal is an AbortSignal, not ${described(options.signal)}`);
+    }
+    if (options.plan instanceof Operation) {
+        throw new InvalidInputError("the plan is an operation: await the preview first");
+    }
+    // It may come from a result that has no document, and must not hold an update to nothing.
+    if ("plan" in options && (options.plan ?? undefined) === undefined) {
+        throw new InvalidInputError(
+            "the plan is undefined; a result has a plan's document when it was asked for with generatePlan: true",
+        );
+    }
+}
 
 /** One entry of a stack's history. */
 export interface HistoryEntry {
@@ -54,7 +77,10 @@ export class Stack {
 
     /** Says what an update would do. */
     preview(options: ProgramOptions = {}): Operation {
-        refuseUnknown("preview()", options, PROGRAM_OPTIONS);
+        checkOptions("preview()", options);
+        if (options.dryRun === false) {
+            throw new InvalidInputError("a preview is a dry run; up() is not");
+        }
         return this.#start("update", { ...options, dryRun: true });
     }
 
@@ -81,12 +107,14 @@ export class Stack {
 
     /** Returns the state as a deployment document (JSON); secrets stay encrypted unless they are to be shown. */
     export(options: { showSecrets?: boolean } = {}): Promise<string> {
+        refuseUnknown("export()", options, { showSecrets: true });
         return awaited(() => this.#native.export(options.showSecrets ?? false));
     }
 
-    /** Replaces the state by a deployment document. */
-    import(document: string): Promise<void> {
-        return awaited(() => this.#native.import(document));
+    /** Replaces the state by a deployment document, parsed or as text. */
+    import(document: string | object): Promise<void> {
+        const text = typeof document === "string" ? document : JSON.stringify(document);
+        return awaited(() => this.#native.import(text));
     }
 
     /** Returns the stack's outputs, with secrets wrapped. */
@@ -109,11 +137,12 @@ export class Stack {
 
     /** Removes the stack and its history. One that still has resources is only removed by force. */
     remove(options: { force?: boolean } = {}): Promise<void> {
+        refuseUnknown("remove()", options, { force: true });
         return awaited(() => this.#native.remove(options.force ?? false));
     }
 
     #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: string = kind): Operation {
-        refuseUnknown(`${called}()`, options, PROGRAM_OPTIONS);
+        checkOptions(`${called}()`, options);
         const { signal, onEvent, program, plan, ...rest } = options;
         const asked = kind === "update" ? undefined : (`${kind}Program` as const);
         if (program !== undefined && asked !== undefined && options[asked] !== true) {
