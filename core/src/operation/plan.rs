@@ -30,6 +30,8 @@ impl Frame {
                         self.stack.project, self.stack.stack
                     )));
                 }
+                // The program may have in the clear what the plan has as a secret.
+                plan.each_secret_text(&mut |text| self.events.redactor().learn([text]));
                 Some(plan)
             }
         };

@@ -132,6 +132,18 @@ impl Plan {
         Ok(self.document.get_or_init(|| document))
     }
 
+    /// Calls `learn` with every text that is secret in what it says of resources.
+    pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str)) {
+        for planned in self.resources.values() {
+            let goal = planned.goal.iter();
+            let diffs = goal.flat_map(|goal| [&goal.input_diff, &goal.output_diff]);
+            let maps = diffs.flat_map(|diff| [&diff.adds, &diff.updates]);
+            for value in maps.chain(&planned.outputs).flat_map(PropertyMap::values) {
+                value.each_secret_text(learn);
+            }
+        }
+    }
+
     /// Tells whether the plan is of another stack: it speaks of resources, and none of them is of this one.
     pub(crate) fn is_of_another(&self, stack: &str, project: &str) -> bool {
         !self.is_empty()

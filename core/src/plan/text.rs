@@ -2,18 +2,24 @@
 
 use std::fmt::Write as _;
 
-use crate::{project::number_as_text, property::PropertyValue};
+use crate::{
+    project::number_as_text,
+    property::{Key, PropertyValue},
+};
 
-/// Returns the text of a value: `{2}`, `{hello}`, `{map[a:{1}]}`.
-pub(super) fn text(value: &PropertyValue) -> String {
+/// Returns the text of a value: `{2}`, `{hello}`, `{map[a:{1}]}`. It is told beside others that stood or were to stand at
+/// its place: what is secret in one of them is told of none, since it may be the same.
+pub(super) fn text(value: &PropertyValue, others: &[&PropertyValue]) -> String {
     let mut text = String::new();
-    write(&mut text, value);
+    write(&mut text, value, others);
     text
 }
 
-fn write(out: &mut String, value: &PropertyValue) {
+fn write(out: &mut String, value: &PropertyValue, others: &[&PropertyValue]) {
     out.push('{');
     match value {
+        // Only objects are compared name by name: elements of lists may have moved.
+        value if others.iter().any(|other| hides(other, value)) => out.push_str("[secret]"),
         PropertyValue::Null => out.push_str("<nil>"),
         PropertyValue::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         PropertyValue::Number(number) => out.push_str(&number_as_text(*number)),
@@ -24,7 +30,7 @@ fn write(out: &mut String, value: &PropertyValue) {
                 if index > 0 {
                     out.push(' ');
                 }
-                write(out, value);
+                write(out, value, &[]);
             }
             out.push(']');
         }
@@ -36,14 +42,15 @@ fn write(out: &mut String, value: &PropertyValue) {
                 }
                 // Writing to a string cannot fail.
                 write!(out, "{key}:").ok();
-                write(out, value);
+                let others: Vec<_> = others.iter().filter_map(|other| member(other, key)).collect();
+                write(out, value, &others);
             }
             out.push(']');
         }
         PropertyValue::Secret(_) => out.push_str("[secret]"),
         PropertyValue::Output(output) if output.secret => out.push_str("[secret]"),
         PropertyValue::Output(output) => match &output.element {
-            Some(element) => write(out, element),
+            Some(element) => write(out, element, others),
             None => out.push_str("<unknown>"),
         },
         PropertyValue::Unknown(_) => out.push_str("<unknown>"),
@@ -61,6 +68,21 @@ fn write(out: &mut String, value: &PropertyValue) {
     out.push('}');
 }
 
+/// Tells whether the value must not be told as a whole because of what is secret in another one.
+fn hides(other: &PropertyValue, value: &PropertyValue) -> bool {
+    match (other, value) {
+        (PropertyValue::Object(_), PropertyValue::Object(_)) => false,
+        _ => other.survey().secrets,
+    }
+}
+
+fn member<'a>(value: &'a PropertyValue, key: &Key) -> Option<&'a PropertyValue> {
+    match value {
+        PropertyValue::Object(map) => map.get(key),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -71,15 +93,43 @@ mod tests {
     fn values_stand_in_braces_as_the_reference_prints_them() {
         let list = PropertyValue::Array(Arc::new(vec![1.0.into(), "x".into()]));
         let map = PropertyValue::Object([("a", true.into()), ("b", list)].into_iter().collect());
-        assert_eq!(text(&2.0.into()), "{2}");
-        assert_eq!(text(&1e6.into()), "{1e+06}");
-        assert_eq!(text(&map), "{map[a:{true} b:{[{1} {x}]}]}");
+        assert_eq!(text(&2.0.into(), &[]), "{2}");
+        assert_eq!(text(&1e6.into(), &[]), "{1e+06}");
+        assert_eq!(text(&map, &[]), "{map[a:{true} b:{[{1} {x}]}]}");
     }
 
     #[test]
     fn a_secret_is_not_told() {
         let secret = PropertyValue::secret("hidden".into());
         let map = PropertyValue::Object([("a", secret)].into_iter().collect());
-        assert_eq!(text(&map), "{map[a:{[secret]}]}");
+        assert_eq!(text(&map, &[]), "{map[a:{[secret]}]}");
+    }
+
+    #[test]
+    fn what_is_secret_in_another_value_at_its_place_is_not_told() {
+        let plain: PropertyValue = "hidden".into();
+        let secret = PropertyValue::secret(plain.clone());
+        let object = |a: &PropertyValue| {
+            PropertyValue::Object([("a", a.clone()), ("b", 1.0.into())].into_iter().collect())
+        };
+        let list = |element: &PropertyValue| PropertyValue::array(vec![1.0.into(), element.clone()]);
+        assert_eq!(text(&plain, &[&plain]), "{hidden}");
+        assert_eq!(text(&plain, &[&plain, &secret]), "{[secret]}");
+        assert_eq!(
+            text(&object(&plain), &[&object(&secret)]),
+            "{map[a:{[secret]} b:{1}]}"
+        );
+        assert_eq!(
+            text(&object(&plain), &[&object(&plain)]),
+            "{map[a:{hidden} b:{1}]}"
+        );
+        assert_eq!(text(&list(&plain), &[&list(&secret)]), "{[secret]}");
+        assert_eq!(text(&object(&plain), &[&list(&secret)]), "{[secret]}");
+        assert_eq!(text(&plain, &[&object(&secret)]), "{[secret]}");
+        let nested = |a: &PropertyValue| object(&object(a));
+        assert_eq!(
+            text(&nested(&plain), &[&nested(&secret)]),
+            "{map[a:{map[a:{[secret]} b:{1}]} b:{1}]}"
+        );
     }
 }

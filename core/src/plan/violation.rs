@@ -177,7 +177,10 @@ fn of_value(
         Some(before) if matches(before, value) => '=',
         Some(_) => '~',
     };
-    let unplanned = || Some(format!("{does}{key}[{}]", text(value)));
+    let unplanned = || {
+        let before: Vec<_> = before.into_iter().collect();
+        Some(format!("{does}{key}[{}]", text(value, &before)))
+    };
     let expected = match (present(&planned.adds, key), present(&planned.updates, key)) {
         (Some(expected), _) => expected,
         // What is to be changed must be there.
@@ -187,7 +190,11 @@ fn of_value(
         (None, None) if does == '=' => return None,
         (None, None) => return unplanned(),
     };
-    (!matches(expected, value)).then(|| format!("{does}~{key}[{}!={}]", text(expected), text(value)))
+    (!matches(expected, value)).then(|| {
+        let beside = |other| -> Vec<_> { before.into_iter().chain([other]).collect() };
+        let (expected, value) = (text(expected, &beside(value)), text(value, &beside(expected)));
+        format!("{does}~{key}[{expected}!={value}]")
+    })
 }
 
 fn of_absence(planned: &PlanDiff, key: &Key, before: Option<&PropertyValue>) -> Option<String> {
@@ -256,6 +263,18 @@ mod tests {
         assert_eq!(said(change, &[], &[("v", 2.0)]), "+v[{2}]");
         let create = (&[][..], &[("v", 2.0)][..]);
         assert_eq!(said(create, &[], &[]), "-v");
+    }
+
+    #[test]
+    fn what_was_secret_is_not_told_where_it_is_plain_now() {
+        let secret = |number: f64| PropertyMap::from_iter([("v", PropertyValue::secret(number.into()))]);
+        let (none, plain) = (PropertyMap::new(), map(&[("v", 1.0)]));
+        let said = |planned: &PropertyMap, old: &PropertyMap, new: &PropertyMap| {
+            of_properties(&PlanDiff::between(&none, planned), old, new).unwrap_or_default()
+        };
+        assert_eq!(said(&secret(1.0), &none, &plain), "+~v[{[secret]}!={[secret]}]");
+        assert_eq!(said(&plain, &none, &secret(1.0)), "+~v[{[secret]}!={[secret]}]");
+        assert_eq!(said(&none, &secret(1.0), &plain), "~v[{[secret]}]");
     }
 
     #[test]
