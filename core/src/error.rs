@@ -180,6 +180,13 @@ impl Error {
         self.edit(|inner| inner.kind = kind)
     }
 
+    /// Creates the error of a provider's own words.
+    pub(crate) fn of_provider(package: &str, phase: &'static str, words: &str) -> Self {
+        Self::new(ErrorKind::Provider, words)
+            .with_provider(package)
+            .with_phase(phase)
+    }
+
     /// Takes over what another error says beside its message: provider, phase, hints and cause.
     #[must_use]
     pub(crate) fn with_facts_of(self, other: &Self) -> Self {

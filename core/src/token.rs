@@ -101,6 +101,12 @@ impl TypeToken {
         self.0.split_once(':').map_or("", |(package, _)| package)
     }
 
+    /// Returns the package that is asked about resources of the type; of a provider's type, the package that it provides.
+    #[must_use]
+    pub(crate) fn asked_package(&self) -> &str {
+        self.provided_package().unwrap_or_else(|| self.package())
+    }
+
     /// Tells whether the text has the form `package:module:member` that custom and remote resources need.
     #[must_use]
     pub fn is_full(&self) -> bool {

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use crate::{
     diagnostic::Diagnostic,
+    error::Error,
     event::{EventPayload, OperationStatus, StateMetadata, StepEvent, StepMetadata},
     executor::{Executor, Failure, Step, StepFailure, StepOp},
     resource::ResourceState,
@@ -74,7 +75,8 @@ impl Executor {
                 steps,
             });
         let stop = !failure.continues && !self.options.continue_on_error;
-        self.control.fail(Failure::Step(failure.cause.clone()), stop);
+        let cause = failure.cause.clone().or_else(|| words_of_provider(step, failure));
+        self.control.fail(Failure::Step(cause), stop);
     }
 
     fn step_event(&self, step: &Step, op: StepOp, new: Option<&Arc<ResourceState>>) -> StepEvent {
@@ -163,4 +165,21 @@ impl Executor {
         });
         Ok(())
     }
+}
+
+/// Returns what the provider said as an error that names it, when it was the provider that failed.
+fn words_of_provider(step: &Step, failure: &StepFailure) -> Option<Error> {
+    let partial = failure.status == OperationStatus::PartialFailure;
+    if failure.provider_status.is_none() && !partial {
+        return None;
+    }
+    let phase = match step.op {
+        StepOp::Create | StepOp::CreateReplacement => "create",
+        StepOp::Update => "update",
+        StepOp::Delete | StepOp::DeleteReplaced => "delete",
+        StepOp::Same => "configure",
+        _ => "read",
+    };
+    let package = step.subject()?.resource_type.asked_package();
+    Some(Error::of_provider(package, phase, &failure.message))
 }

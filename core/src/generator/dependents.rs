@@ -122,7 +122,9 @@ impl Generator {
             return Ok(None);
         };
         let request = diff_request(state, inputs.clone(), &state.options.ignore_changes, true);
-        let response = self.consult(&state.urn, provider.provider.diff(request)).await?;
+        let response = self
+            .consult(&state.urn, Some("diff"), provider.provider.diff(request))
+            .await?;
         let paths = self.parsed_paths(&state.urn, &state.options.replace_on_changes)?;
         let difference = interpret(response, &state.inputs, &inputs, &paths, false, false);
         Ok((difference.verdict == Verdict::Replace).then_some(difference.keys))

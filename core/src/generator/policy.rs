@@ -34,7 +34,7 @@ impl Generator {
                     }
                     Ok(rewriting)
                 };
-                self.consult(urn, question).await?
+                self.consult(urn, None, question).await?
             };
             let mut found = Vec::new();
             for told in &rewriting.told {
@@ -76,7 +76,7 @@ impl Generator {
         let questions = policies
             .packs()
             .iter()
-            .map(|pack| async move { Ok((pack, self.consult(urn, pack.analyze(subject)).await?)) });
+            .map(|pack| async move { Ok((pack, self.consult(urn, None, pack.analyze(subject)).await?)) });
         let mut fatal = None;
         for answer in join_all(questions).await {
             let (pack, analysis): (&Pack, Analysis) = answer?;
@@ -105,7 +105,7 @@ impl Generator {
         let (subjects, root) = (&subjects, &root);
         let questions = policies.packs().iter().map(|pack| async move {
             let asked = pack.analyze_stack(subjects, root);
-            Ok::<_, Unanswered>((pack, self.consult(root, asked).await?))
+            Ok::<_, Unanswered>((pack, self.consult(root, None, asked).await?))
         });
         for answer in join_all(questions).await {
             // A pack that could not be asked has been told of.

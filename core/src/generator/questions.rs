@@ -2,6 +2,7 @@
 
 use crate::{
     diagnostic::{Diagnostic, Severity},
+    error::Error,
     generator::{
         Generator, Unanswered,
         difference::{Difference, interpret, trigger_fires},
@@ -11,6 +12,7 @@ use crate::{
     provider::{CheckFailure, CheckRequest, DiffChanges, DiffRequest, ProviderError, ProviderHandle},
     resource::{ProviderReference, ResourceState},
     state::StateRef,
+    token::TypeToken,
     urn::Urn,
 };
 
@@ -36,7 +38,7 @@ impl Generator {
         let news = request.news.clone();
         let question = provider.provider.check(request);
         let checked = async { self.executor.checked(&news, question.await?) };
-        let response = self.consult(urn, checked).await?;
+        let response = self.consult(urn, Some("check"), checked).await?;
         if response.failures.is_empty() {
             return Ok(response.inputs);
         }
@@ -50,10 +52,12 @@ impl Generator {
         Err(Unanswered::Ending)
     }
 
-    /// Awaits a question to a provider. A failed one ends the run; so does a termination.
+    /// Awaits a question about a resource. A failed one ends the run; so does a termination. `phase` names the question
+    /// when it is put to the resource's own provider.
     pub(super) async fn consult<T>(
         &self,
         urn: &Urn,
+        phase: Option<&'static str>,
         question: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, Unanswered> {
         let answered = async {
@@ -63,7 +67,15 @@ impl Generator {
         tokio::select! {
             biased;
             answer = answered => answer.map_err(|error| {
-                if self.executor.control().is_cancelled() { Unanswered::Ending } else { self.bail_because(Some(urn), error.message, error.cause) }
+                if self.executor.control().is_cancelled() {
+                    return Unanswered::Ending;
+                }
+                let facts = || {
+                    let asked = TypeToken::from(urn.resource_type());
+                    Some(Error::of_provider(asked.asked_package(), phase?, &error.message))
+                };
+                let cause = error.cause.clone().or_else(facts);
+                self.bail_because(Some(urn), error.message, cause)
             }),
             () = self.executor.terminated() => Err(Unanswered::Ending),
         }
@@ -148,7 +160,7 @@ impl Generator {
                 ..request
             })
         };
-        let response = self.consult(urn, question).await?;
+        let response = self.consult(urn, Some("diff"), question).await?;
         if let Some(text) = &response.unavailable {
             self.executor
                 .diagnose(Diagnostic::warning(text.clone()).about(urn.clone()));
@@ -204,7 +216,7 @@ impl Generator {
         };
         // Rare, and so it is kept out of what every registration has room for.
         let question = self.registry.replaces_resources(recorded, &after);
-        Box::pin(self.consult(&registering.urn, question)).await
+        Box::pin(self.consult(&registering.urn, Some("diff"), question)).await
     }
 }
 

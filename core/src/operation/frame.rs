@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     diagnostic::Diagnostic,
-    error::Result,
+    error::{ErrorKind, Result},
     event::{EventPayload, EventSink, OperationOutcome, Summary},
     executor::Control,
     program::Program,
@@ -153,6 +153,11 @@ impl Frame {
             .as_ref()
             .map(|summary| summary.resource_changes.clone())
             .unwrap_or_default();
+        let refused = matches!(&result, Err(error) if error.kind() == ErrorKind::InvalidInput);
+        if refused && !ledger.is_dirty() {
+            // Nothing was tried: that is no operation to remember.
+            return result.and(written).and(folded);
+        }
         let history = session
             .record_history(HistoryRecord {
                 kind: self.kind.name(),

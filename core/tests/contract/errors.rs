@@ -53,6 +53,9 @@ async fn a_status_says_whether_the_state_of_the_real_thing_is_known() {
             let result = operation.wait().await;
             let error = result.error.clone().unwrap();
             assert!(error.message().contains("the real thing said no"), "{error}");
+            let phase = if values.is_empty() { "delete" } else { "update" };
+            assert_eq!((error.provider(), error.phase()), (Some("echo"), Some(phase)));
+            assert_eq!(error.urn().map(|urn| urn.name()), Some("a"));
             let failed = heard.iter().find_map(|event| match &event.payload {
                 EventPayload::ResourceOperationFailed { status, .. } => Some(*status as u64),
                 _ => None,

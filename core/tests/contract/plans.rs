@@ -135,3 +135,14 @@ async fn a_strict_update_whose_preview_fails_says_why_and_touches_nothing() {
     }
     assert!(ended && said);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operation_that_is_refused_is_not_remembered() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let nonsense = held_to(GivenPlan::Document("{}".into()));
+    let refused = stack.start(OperationKind::Update, nonsense, Some(program(&[("a", "1")])));
+    let error = refused.wait().await.error.clone().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(stack.history().await.unwrap().is_empty());
+}
