@@ -350,7 +350,7 @@ typedef struct sw_provider_t {
   sw_free_t free;
   /**
    * Says what the provider understands: `{}` → `{"acceptSecrets": true, "acceptResources": true, "acceptOutputs":
-   * true, "supportsPreview": true, "supportsAutonaming": false, "acceptByteStrings": true}`, which is also what
+   * true, "supportsPreview": true, "supportsAutonaming": true, "acceptByteStrings": true}`, which is also what
    * null and left-out fields mean.
    */
   sw_call_t handshake;
@@ -371,8 +371,8 @@ typedef struct sw_provider_t {
    */
   sw_call_t configure;
   /**
-   * Checks and completes inputs: `{"urn", "type", "name", "olds", "news", "randomSeed", "preview"}` →
-   * `{"inputs": {…}, "failures": [{"property", "reason"}]}`. Null: takes them as they are.
+   * Checks and completes inputs: `{"urn", "type", "name", "olds", "news", "randomSeed", "preview",
+   * "autonaming": {"proposedName", "mode": "propose"|"enforce"|"disable"} or null}` → `{"inputs": {…}, "failures": [{"property", "reason"}]}`. Null: takes them as they are.
    */
   sw_call_t check;
   /**

@@ -54,6 +54,7 @@ export {
 export { Component, Resource, type Registered } from "./resource";
 export { Output, type Input, type Inputs } from "./output";
 export {
+    type Autonaming,
     type CheckAnswer,
     type CheckFailure,
     type CheckRequest,

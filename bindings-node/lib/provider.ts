@@ -19,6 +19,19 @@ export interface CheckRequest extends ResourceSubject {
     randomSeed: Uint8Array;
     /** True while previewing; unknowns may occur. */
     preview: boolean;
+    /** How the real thing is to be named; absent when that is left to the provider. */
+    autonaming?: Autonaming;
+}
+
+/** Says how a real thing is to be named. */
+export interface Autonaming {
+    /** The name; empty when there must be none. */
+    proposedName: string;
+    /**
+     * `propose`: the provider may change the name; `enforce`: it must take it, or fail; `disable`: it must make up none,
+     * the program has to give one.
+     */
+    mode: "propose" | "enforce" | "disable";
 }
 
 /** One thing that is wrong with inputs. */

@@ -34,8 +34,8 @@ mod _stackwright {
         provider::{
             Reply, ResolutionRequest, Worker,
             requests::{
-                CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
-                ReadRequest, UpdateRequest,
+                Autonaming, CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest,
+                InvokeRequest, ReadRequest, UpdateRequest,
             },
         },
         stack::Stack,

@@ -44,6 +44,9 @@ class Forwarding:
                 "olds": None if request.old_inputs is None else plain(request.old_inputs),
                 "news": plain(request.inputs),
                 "preview": request.preview,
+                "autonaming": None
+                if request.autonaming is None
+                else {"proposedName": request.autonaming.proposed_name, "mode": request.autonaming.mode},
             },
         )
         failures = [sw.CheckFailure(item["reason"], item.get("property", "")) for item in answer.get("failures") or []]

@@ -96,6 +96,7 @@ pub mod store;
 pub mod plugin;
 pub mod provider;
 pub mod policy;
+pub mod autonaming;
 pub mod executor;
 pub mod plan;
 pub mod generator;

@@ -61,7 +61,7 @@ pub struct sw_provider_t {
     /// Frees `user_data` when no function will be called any more; may be null.
     pub free: sw_free_t,
     /// Says what the provider understands: `{}` → `{"acceptSecrets": true, "acceptResources": true, "acceptOutputs":
-    /// true, "supportsPreview": true, "supportsAutonaming": false, "acceptByteStrings": true}`, which is also what
+    /// true, "supportsPreview": true, "supportsAutonaming": true, "acceptByteStrings": true}`, which is also what
     /// null and left-out fields mean.
     pub handshake: sw_call_t,
     /// Facts of the provider: `{}` → `{"version": "1.2.3"}`. Null: it has no version.
@@ -72,8 +72,8 @@ pub struct sw_provider_t {
     pub diff_config: sw_call_t,
     /// Takes the configuration: `{"urn", "name", "id", "inputs"}` → what `handshake` answers. Null: needs none.
     pub configure: sw_call_t,
-    /// Checks and completes inputs: `{"urn", "type", "name", "olds", "news", "randomSeed", "preview"}` →
-    /// `{"inputs": {…}, "failures": [{"property", "reason"}]}`. Null: takes them as they are.
+    /// Checks and completes inputs: `{"urn", "type", "name", "olds", "news", "randomSeed", "preview",
+    /// "autonaming": {"proposedName", "mode": "propose"|"enforce"|"disable"} or null}` → `{"inputs": {…}, "failures": [{"property", "reason"}]}`. Null: takes them as they are.
     pub check: sw_call_t,
     /// Compares: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges", "preview"}` →
     /// `{"changes": "none"|"some"|"unknown", "replaces": ["path"], "stables": [], "diffs": [], "detailedDiff":

@@ -38,6 +38,14 @@ pub(super) struct Check {
     news: PlainMap,
     random_seed: String,
     preview: bool,
+    autonaming: Option<Naming>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Naming {
+    proposed_name: String,
+    mode: &'static str,
 }
 
 impl From<CheckRequest> for Check {
@@ -48,6 +56,10 @@ impl From<CheckRequest> for Check {
             news: PlainMap(request.news),
             random_seed: STANDARD.encode(request.random_seed),
             preview: request.preview,
+            autonaming: request.autonaming.map(|naming| Naming {
+                proposed_name: naming.proposed_name,
+                mode: naming.mode.name(),
+            }),
         }
     }
 }

@@ -220,6 +220,7 @@ fn what_the_table_lacks_does_what_the_engine_does_by_default() {
             news: news.clone(),
             random_seed: Vec::new(),
             preview: true,
+            autonaming: None,
         };
         assert_eq!(table.check(request).await.expect("checked").inputs, news);
         let request = DeleteRequest {

@@ -188,6 +188,12 @@ fn check(writer: &Writer, object: Js, request: &CheckRequest) -> Result<()> {
     writer.set_map(object, "inputs", &request.news)?;
     let seed = writer.scope().bytes(&request.random_seed)?;
     writer.scope().set_named(object, "randomSeed", seed)?;
+    if let Some(autonaming) = &request.autonaming {
+        let naming = writer.scope().object()?;
+        writer.set_text(naming, "proposedName", &autonaming.proposed_name)?;
+        writer.set_text(naming, "mode", autonaming.mode.name())?;
+        writer.scope().set_named(object, "autonaming", naming)?;
+    }
     writer.set_bool(object, "preview", request.preview)
 }
 

@@ -46,6 +46,7 @@ from .operation import Operation
 from .options import OperationOptions, PolicyPack, PolicySettings
 from .program import Config, Context, Invocation, Output, Resource, ResourceOptions
 from .provider import (
+    Autonaming,
     CheckFailure,
     CheckRequest,
     CheckResult,
@@ -85,6 +86,7 @@ from .values import (
 __all__ = [
     "Archive",
     "Asset",
+    "Autonaming",
     "CancelEvent",
     "CancelledError",
     "CheckFailure",

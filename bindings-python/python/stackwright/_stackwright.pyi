@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, final
 
 __all__ = [
+    "Autonaming",
     "CheckRequest",
     "Completions",
     "ConfigureRequest",
@@ -231,6 +232,18 @@ class ResolutionRequest:
     def checksums(self) -> dict[str, str]: ...
 
 @final
+class Autonaming:
+    """Says how a real thing is to be named."""
+
+    @property
+    def proposed_name(self) -> str:
+        """The name; empty when there must be none."""
+    @property
+    def mode(self) -> Literal["propose", "enforce", "disable"]:
+        """``propose``: the provider may change the name; ``enforce``: it must take it, or fail; ``disable``: it must make
+        up none, the program has to give one."""
+
+@final
 class CheckRequest:
     """Asks for a check of inputs, of a resource or of the provider's own configuration."""
 
@@ -248,6 +261,9 @@ class CheckRequest:
     def random_seed(self) -> bytes: ...
     @property
     def preview(self) -> bool: ...
+    @property
+    def autonaming(self) -> Autonaming | None:
+        """How the real thing is to be named; ``None`` leaves that to the provider."""
 
 @final
 class DiffRequest:

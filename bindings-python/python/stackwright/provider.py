@@ -22,6 +22,7 @@ from . import _callback
 from ._callback import Described
 from ._raised import Raised
 from ._stackwright import (
+    Autonaming,
     CheckRequest,
     Completions,
     ConfigureRequest,
@@ -39,6 +40,7 @@ from .errors import InitFailure, InvalidInputError, ProviderError, Status
 from .values import PropertyValue
 
 __all__ = [
+    "Autonaming",
     "CheckFailure",
     "CheckRequest",
     "CheckResult",

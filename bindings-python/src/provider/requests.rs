@@ -20,6 +20,27 @@ impl Lazy {
     }
 }
 
+/// Says how a real thing is to be named.
+#[pyclass(frozen, module = "stackwright._stackwright")]
+pub(crate) struct Autonaming(provider::Autonaming);
+
+#[pymethods]
+impl Autonaming {
+    #[getter]
+    fn proposed_name(&self) -> &str {
+        &self.0.proposed_name
+    }
+
+    #[getter]
+    const fn mode(&self) -> &'static str {
+        self.0.mode.name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
 /// Declares the Python class of a request: maps lazily, all else as it is.
 macro_rules! request {
     (
@@ -80,6 +101,7 @@ request! {
             name: &str = |request| &request.name;
             random_seed: &[u8] = |request| &request.random_seed;
             preview: bool = |request| request.preview;
+            autonaming: Option<Autonaming> = |request| request.autonaming.clone().map(Autonaming);
         }
     }
 }

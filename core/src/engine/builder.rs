@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
+    autonaming::Autonamer,
     engine::{Engine, EngineParts, fetch::HttpFetch, service::EngineService},
     error::{Error, Result},
     plugin::PluginSettings,
@@ -29,6 +30,7 @@ pub struct EngineBuilder {
     host: Option<HostFacts>,
     stacks: Option<Arc<dyn StackReader>>,
     fetch: Option<Arc<dyn Fetch>>,
+    autonamer: Option<Arc<dyn Autonamer>>,
 }
 
 impl EngineBuilder {
@@ -45,6 +47,7 @@ impl EngineBuilder {
             host: None,
             stacks: None,
             fetch: None,
+            autonamer: None,
         }
     }
 
@@ -125,6 +128,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets who says how real things are named; without it, `pulumi:autonaming` of each stack's configuration does.
+    #[must_use]
+    pub fn autonamer(mut self, autonamer: Arc<dyn Autonamer>) -> Self {
+        self.autonamer = Some(autonamer);
+        self
+    }
+
     /// Builds the engine.
     ///
     /// # Errors
@@ -160,6 +170,7 @@ impl EngineBuilder {
             service,
             stacks: self.stacks,
             fetch,
+            autonamer: self.autonamer,
         })))
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
+    autonaming::Autonamer,
     engine::service::EngineService,
     property::hash::Fetch,
     provider::{ProviderLoader, ProviderPool, builtin::StackReader},
@@ -24,4 +25,6 @@ pub(crate) struct EngineParts {
     pub(crate) stacks: Option<Arc<dyn StackReader>>,
     /// Fetches the contents of remote assets and archives.
     pub(crate) fetch: Arc<dyn Fetch>,
+    /// Says how real things are named; `None` leaves that to the configuration.
+    pub(crate) autonamer: Option<Arc<dyn Autonamer>>,
 }

@@ -3,6 +3,7 @@
 //! Each registration is a task of its own ([`Generator::register`]). What must be decided in the order of arrival, the
 //! claims of URNs and of aliases, is decided under a lock that is never held while anybody waits.
 
+mod autonaming;
 mod build;
 mod claims;
 mod deletion;
@@ -30,6 +31,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::{
+    autonaming::Autonamer,
     diagnostic::Diagnostic,
     executor::{Executor, Failure, StepFailure},
     plan::Planning,
@@ -82,6 +84,8 @@ pub struct Generator {
     /// `None` where nobody asks about plans.
     planning: Option<Arc<Planning>>,
     policies: Option<Arc<Policies>>,
+    /// `None` where names are left to providers.
+    autonamer: Option<Arc<dyn Autonamer>>,
 }
 
 /// How a registration that was answered came out.
@@ -124,6 +128,7 @@ impl Generator {
             removals: Mutex::default(),
             planning: None,
             policies: None,
+            autonamer: None,
         }
     }
 

@@ -34,6 +34,7 @@ impl Generator {
             news,
             random_seed: registering.seed.clone(),
             preview: self.executor.is_preview(),
+            autonaming: registering.autonaming.clone(),
         };
         let news = request.news.clone();
         let question = provider.provider.check(request);

@@ -14,7 +14,7 @@ use crate::{
         planned::{Planned, done, step},
         skipped,
     },
-    provider::ProviderHandle,
+    provider::{Autonaming, ProviderHandle},
     resource::{Goal, ProviderReference},
     state::StateRef,
     urn::Urn,
@@ -28,6 +28,8 @@ pub(super) struct Registering {
     pub(super) provider: Option<ProviderHandle>,
     /// 32 bytes that stay the same however often the inputs are checked.
     pub(super) seed: Vec<u8>,
+    /// What the provider is told about the real thing's name, however often the inputs are checked.
+    pub(super) autonaming: Option<Autonaming>,
 }
 
 /// What a registration comes to.
@@ -130,6 +132,7 @@ impl Generator {
             goal,
             provider,
             seed,
+            autonaming: None,
         };
         let mut imported = false;
         if self.must_import(&registering) && recreating.is_none() {
@@ -139,6 +142,9 @@ impl Generator {
                 ControlFlow::Break(outcome) => return Ok(Decision::Answer(outcome)),
             };
             imported = true;
+        }
+        if let Some(autonamer) = self.autonamer.as_deref() {
+            Box::pin(self.name(autonamer, &mut registering)).await?;
         }
         self.decide(&registering, recreating, imported).await
     }
@@ -200,13 +206,17 @@ impl Generator {
         }
         let olds = old.as_ref().map(|old| old.state.inputs.clone());
         let seed = self.seed(&urn);
-        let registering = Registering {
+        let mut registering = Registering {
             urn,
             old,
             goal,
             provider: Some(provider.clone()),
             seed,
+            autonaming: None,
         };
+        if let Some(autonamer) = self.autonamer.as_deref() {
+            self.name(autonamer, &mut registering).await?;
+        }
         let news = self.with_ignored_changes(&registering, olds.as_ref());
         let inputs = self.check(&registering, &provider, olds, news).await?;
         Arc::make_mut(&mut outcome.state).inputs = inputs;

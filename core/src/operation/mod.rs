@@ -1,5 +1,6 @@
 //! Operations: one file for each verb of the user, over one frame that opens, journals and closes a stack.
 
+mod autonaming;
 mod frame;
 mod handle;
 mod options;

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{Frame, OperationKind, providers};
 use crate::{
+    autonaming::Autonamer,
     diagnostic::{Diagnostic, Severity},
     error::Result,
     event::{EventPayload, OperationOutcome, StepEvent, Summary},
@@ -29,6 +30,12 @@ pub(super) struct Work {
     pub(super) plan: Option<Arc<Plan>>,
 }
 
+/// Who looks at each registration besides its provider.
+struct Looks {
+    policies: Option<Arc<Policies>>,
+    autonamer: Option<Arc<dyn Autonamer>>,
+}
+
 impl Frame {
     pub(super) async fn perform_loaded(
         &self,
@@ -39,7 +46,8 @@ impl Frame {
     ) -> Result<()> {
         let engine = &self.stack.engine;
         work.snapshot = Arc::new(snapshot.clone());
-        let run = Arc::new(self.run_info(&snapshot).await?);
+        let (run, autonamer) = self.run_info(&snapshot).await?;
+        let run = Arc::new(run);
         let records: Vec<StateRef> = Ledger::new(snapshot.clone()).records().cloned().collect();
         let base = Arc::new(Base::new(records)?.with_plugins(&snapshot.manifest.plugins));
         let planning = self.planning(&snapshot).await?;
@@ -76,7 +84,14 @@ impl Frame {
         let policy_packs = policies.as_ref().map(|policies| policies.summary());
         let watcher = self.watch_cancellation(&registry, policies.clone());
         let outputs = self
-            .work(&executor, &registry, base, run, planning.as_ref(), policies)
+            .work(
+                &executor,
+                &registry,
+                base,
+                run,
+                planning.as_ref(),
+                Looks { policies, autonamer },
+            )
             .await;
         if self.control.is_cancelled() {
             self.tell_of_cancellation(watcher, &registry).await;
@@ -113,7 +128,7 @@ impl Frame {
         base: Arc<Base>,
         run: Arc<RunInfo>,
         planning: Option<&Arc<Planning>>,
-        policies: Option<Arc<Policies>>,
+        looks: Looks,
     ) -> Option<PropertyMap> {
         let targeting = self.targeting();
         let purpose = self.options.program_purpose(self.kind);
@@ -149,7 +164,8 @@ impl Frame {
         };
         let generator = Generator::new(options, base, Arc::clone(executor), Arc::clone(registry));
         let generator = generator.with_planning(planning.cloned());
-        let generator = Arc::new(generator.with_policies(policies));
+        let generator = generator.with_autonamer(looks.autonamer);
+        let generator = Arc::new(generator.with_policies(looks.policies));
         if purpose.is_some() {
             let outputs = self.run_program(&generator, run).await;
             if !(self.control.has_failed() || self.control.is_cancelled()) {
@@ -195,18 +211,22 @@ impl Frame {
         }
     }
 
-    /// Decrypts the configuration, announces it, and tells the program what it is to know.
-    async fn run_info(&self, snapshot: &Snapshot) -> Result<RunInfo> {
+    /// Decrypts the configuration, announces it, and tells the program what it is to know, and who is to name things.
+    async fn run_info(&self, snapshot: &Snapshot) -> Result<(RunInfo, Option<Arc<dyn Autonamer>>)> {
         let stack = &self.stack;
         let config = match &snapshot.secrets {
             Some(manager) => stack.config.decrypt(&**manager).await?,
             None => stack.config.in_the_clear()?,
         };
         config.each_secret(|secret| self.events.redactor().learn([secret]));
+        let autonamer = match self.options.program_purpose(self.kind) {
+            Some(_) => stack.autonamer(&config)?,
+            None => None,
+        };
         self.events.emit_with(false, || EventPayload::Prelude {
             config: config.blinded(),
         });
-        Ok(RunInfo {
+        let run = RunInfo {
             project: stack.project.clone(),
             stack: stack.stack.clone(),
             organization: stack.organization.clone(),
@@ -215,7 +235,8 @@ impl Frame {
             config_secret_keys: config.secret_keys(),
             dry_run: self.options.dry_run,
             parallel: i32::try_from(self.options.parallelism()).unwrap_or(i32::MAX),
-        })
+        };
+        Ok((run, autonamer))
     }
 
     fn warn_of_pending(&self, snapshot: &Snapshot) {

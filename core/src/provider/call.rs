@@ -33,7 +33,7 @@ impl Capabilities {
             accept_resources: true,
             accept_outputs: true,
             supports_preview: true,
-            supports_autonaming: false,
+            supports_autonaming: true,
             accept_byte_strings: true,
         }
     }
@@ -70,6 +70,43 @@ pub struct CheckRequest {
     pub random_seed: Vec<u8>,
     /// True while previewing; unknowns may occur.
     pub preview: bool,
+    /// How the real thing is to be named; `None` leaves that to the provider.
+    pub autonaming: Option<Autonaming>,
+}
+
+/// Says how a real thing is to be named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Autonaming {
+    /// The name; empty when there must be none.
+    pub proposed_name: String,
+    /// How much the provider may differ from it.
+    pub mode: AutonamingMode,
+}
+
+/// How much a provider may differ from a proposed name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AutonamingMode {
+    /// It may change the name, for one that its rules allow.
+    Propose,
+    /// It must take the name, or fail.
+    Enforce,
+    /// It must not make up a name: the program has to give one.
+    Disable,
+}
+
+impl AutonamingMode {
+    /// All modes.
+    pub const ALL: [Self; 3] = [Self::Propose, Self::Enforce, Self::Disable];
+
+    /// Returns the mode's name: `propose`, `enforce` or `disable`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Propose => "propose",
+            Self::Enforce => "enforce",
+            Self::Disable => "disable",
+        }
+    }
 }
 
 /// One thing that is wrong with inputs.

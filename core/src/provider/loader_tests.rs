@@ -128,6 +128,7 @@ fn check() -> CheckRequest {
         news: PropertyMap::new(),
         random_seed: vec![],
         preview: false,
+        autonaming: None,
     }
 }
 

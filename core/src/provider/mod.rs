@@ -18,9 +18,9 @@ mod unconfigured;
 use async_trait::async_trait;
 
 pub use call::{
-    Capabilities, CheckFailure, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-    DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse,
-    PluginInfo, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
+    Autonaming, AutonamingMode, Capabilities, CheckFailure, CheckRequest, CheckResponse, ConfigureRequest,
+    CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest,
+    InvokeRequest, InvokeResponse, PluginInfo, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
 };
 pub use error::{InitFailure, ProviderError, ProviderResult, ProviderStatus};
 pub use loader::{EngineAddress, LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderWish};
@@ -69,6 +69,12 @@ pub trait Provider: Send + Sync + 'static {
             inputs: request.news,
             failures: Vec::new(),
         })
+    }
+
+    /// Tells whether names that the engine proposes are heeded, when [`Capabilities::supports_autonaming`] did not say so
+    /// from the start: a plugin may say it as late as in its answer to Configure.
+    async fn supports_autonaming(&self) -> bool {
+        false
     }
 
     /// Compares a resource's state with new inputs.

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod autonaming;
 mod cancellation;
 mod errors;
 mod fixture;

@@ -69,6 +69,7 @@ fn check(resource_type: &str, news: PropertyMap) -> CheckRequest {
         news,
         random_seed: vec![],
         preview: false,
+        autonaming: None,
     }
 }
 

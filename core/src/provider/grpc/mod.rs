@@ -159,6 +159,14 @@ impl Provider for GrpcProvider {
         self.check_resource(request).await
     }
 
+    async fn supports_autonaming(&self) -> bool {
+        // What is not configured yet, or cannot be, has not said that it does not.
+        match self.configured().await {
+            Ok(Some(capabilities)) => capabilities.supports_autonaming,
+            Ok(None) | Err(_) => true,
+        }
+    }
+
     async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
         self.diff_resource(request).await
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use stackwright_proto::pulumirpc::{self, diff_response::DiffChanges as WireChanges, property_diff::Kind};
+use stackwright_proto::pulumirpc::{
+    self, check_request, diff_response::DiffChanges as WireChanges, property_diff::Kind,
+};
 
 use super::{
     GrpcProvider,
@@ -14,9 +16,9 @@ use crate::{
     event::{DiffKind, PropertyDiff},
     property::PropertyMap,
     provider::{
-        CheckFailure, CheckRequest, CheckResponse, CreateRequest, CreateResponse, DeleteRequest, DiffChanges,
-        DiffRequest, DiffResponse, InitFailure, ProviderError, ProviderResult, ProviderStatus, ReadRequest,
-        ReadResponse, UpdateRequest, UpdateResponse,
+        Autonaming, AutonamingMode, CheckFailure, CheckRequest, CheckResponse, CreateRequest, CreateResponse,
+        DeleteRequest, DiffChanges, DiffRequest, DiffResponse, InitFailure, ProviderError, ProviderResult,
+        ProviderStatus, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
     },
     urn::Urn,
 };
@@ -24,6 +26,19 @@ use crate::{
 /// What people read about a resource whose provider can not be configured yet; tools match on it.
 const NOT_CONFIGURED: &str = "The provider for this resource has inputs that are not known during preview.\n\
     This preview may not correctly represent the changes that will be applied during an update.";
+
+fn autonaming(autonaming: Autonaming) -> check_request::AutonamingOptions {
+    use check_request::autonaming_options::Mode;
+    let mode = match autonaming.mode {
+        AutonamingMode::Propose => Mode::Propose,
+        AutonamingMode::Enforce => Mode::Enforce,
+        AutonamingMode::Disable => Mode::Disable,
+    };
+    check_request::AutonamingOptions {
+        proposed_name: autonaming.proposed_name,
+        mode: mode.into(),
+    }
+}
 
 impl GrpcProvider {
     pub(super) async fn check_resource(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
@@ -42,6 +57,10 @@ impl GrpcProvider {
             olds: encode(&olds, &sending("olds", capabilities, unknowns))?,
             news: encode(&request.news, &sending("news", capabilities, unknowns))?,
             random_seed: request.random_seed,
+            autonaming: request
+                .autonaming
+                .filter(|_| capabilities.supports_autonaming)
+                .map(autonaming),
             ..pulumirpc::CheckRequest::default()
         };
         let answer = match self.client().check(message).await {

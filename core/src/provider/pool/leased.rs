@@ -143,6 +143,13 @@ impl Provider for LeasedProvider {
         call.end(answer)
     }
 
+    async fn supports_autonaming(&self) -> bool {
+        match self.instance() {
+            Ok(instance) => instance.provider.supports_autonaming().await,
+            Err(_) => false,
+        }
+    }
+
     async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
         let call = self.begin()?;
         let answer = call.0.provider.diff(request).await;

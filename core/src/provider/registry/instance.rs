@@ -27,6 +27,7 @@ impl Instance {
         ProviderHandle {
             provider: Arc::clone(&self.provider),
             supports_preview: self.capabilities.supports_preview && !self.without_preview,
+            supports_autonaming: self.capabilities.supports_autonaming,
         }
     }
 }
@@ -65,6 +66,7 @@ impl ProviderRegistry {
             // It cannot be configured before what its configuration comes from exists.
             instance.provider = Arc::new(UnconfiguredProvider);
             instance.capabilities.supports_preview = true;
+            instance.capabilities.supports_autonaming = true;
             instance.without_preview = false;
         } else {
             let request = ConfigureRequest {

@@ -39,6 +39,8 @@ pub struct ProviderHandle {
     pub provider: Arc<dyn Provider>,
     /// Whether Create and Update know how to preview.
     pub supports_preview: bool,
+    /// Whether it is known from the start that proposed names are heeded.
+    pub supports_autonaming: bool,
 }
 
 /// The providers of one run.
@@ -101,6 +103,7 @@ impl ProviderRegistry {
         ProviderHandle {
             provider: manager,
             supports_preview: true,
+            supports_autonaming: true,
         }
     }
 
@@ -162,6 +165,7 @@ impl ProviderRegistry {
                 Err(error) => Some(ProviderHandle {
                     provider: Arc::new(FailedProvider::new(&error)),
                     supports_preview: true,
+                    supports_autonaming: true,
                 }),
             };
             (reference, provider)

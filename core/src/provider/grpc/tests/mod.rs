@@ -1,5 +1,6 @@
 //! Tests of each wrapper rule against a provider on the other side of a real connection.
 
+mod autonaming;
 mod configuration;
 mod failures;
 mod process;
@@ -128,6 +129,7 @@ fn check(news: PropertyMap) -> CheckRequest {
         news,
         random_seed: vec![7],
         preview: true,
+        autonaming: None,
     }
 }
 
