@@ -17,7 +17,7 @@ use crate::{
     completions::{Completions, Ticket},
     config::read_config,
     errors::{OrRaise as _, invalid},
-    host::{HostContext, PythonFetch, PythonJournal, PythonStacks, python_secrets},
+    host::{HostContext, PythonAutonamer, PythonFetch, PythonJournal, PythonStacks, python_secrets},
     program::PythonProgram,
     provider::{Pool, ProviderLoop, PythonProvider, PythonResolver},
     runtime::Runtime,
@@ -102,6 +102,9 @@ impl Engine {
         }
         if let Some(fetch) = given(member("fetch")?) {
             builder = builder.fetch(Arc::new(PythonFetch::read(&fetch, &host)?));
+        }
+        if let Some(autonamer) = given(member("autonamer")?) {
+            builder = builder.autonamer(Arc::new(PythonAutonamer::read(&autonamer, &host)?));
         }
         let engine = builder.build().or_raise(py)?;
         Ok(Self {

@@ -40,7 +40,7 @@ from .events import (
     StdoutEvent,
     SummaryEvent,
 )
-from .host import Fetch, Secrets, StackReader
+from .host import Autonamer, Fetch, NamingRequest, ProposedName, Secrets, StackReader
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
 from .options import OperationOptions, PolicyPack, PolicySettings
@@ -86,6 +86,7 @@ from .values import (
 __all__ = [
     "Archive",
     "Asset",
+    "Autonamer",
     "Autonaming",
     "CancelEvent",
     "CancelledError",
@@ -119,6 +120,7 @@ __all__ = [
     "Journal",
     "JournalEntry",
     "LanguageRuntime",
+    "NamingRequest",
     "NotFoundError",
     "Operation",
     "OperationOptions",
@@ -137,6 +139,7 @@ __all__ = [
     "ProgramError",
     "PropertyDiff",
     "PropertyValue",
+    "ProposedName",
     "Provider",
     "ProviderError",
     "PulumiProgram",

@@ -20,7 +20,7 @@ from ._runner import Program
 from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
 from .errors import InvalidInputError
-from .host import Fetch, Secrets, StackReader
+from .host import Autonamer, Fetch, Secrets, StackReader
 from .journal import Journal
 from .provider import Resolver
 from .stack import Stack
@@ -82,6 +82,8 @@ class Engine:
     :param stack_reader: Answers references to other stacks; without it, they are read from ``store``.
     :param fetch: Gets what URIs of remote assets name; without it, the engine does, over HTTP. See
         :data:`stackwright.Fetch`.
+    :param autonamer: Says how real things are named; without it, ``pulumi:autonaming`` of a stack's configuration does. See
+        :data:`stackwright.Autonamer`.
     :param base_directory: What relative folders of ``store`` stand below; the working directory by default.
     :param threads: How many threads the engine itself has.
     :param provider_threads: How many blocking methods of providers run at once when many are called; as many functions of
@@ -100,6 +102,7 @@ class Engine:
         secrets: Secrets | None = None,
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
+        autonamer: Autonamer | None = None,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
@@ -113,10 +116,12 @@ class Engine:
         host_secrets = None if secrets is None else _host.describe_secrets(secrets)
         host_stacks = None if stack_reader is None else _host.describe_stack_reader(stack_reader)
         host_fetch = None if fetch is None else _host.describe_fetch(fetch)
+        host_names = None if autonamer is None else _host.describe_autonamer(autonamer)
         functions = (
             *(host_secrets[2:] if host_secrets else ()),
             *(host_stacks or ()),
             *((host_fetch,) if host_fetch else ()),
+            *((host_names,) if host_names else ()),
         )
         is_async = any(is_async for methods, _ in described.values() for _, _, is_async in methods)
         is_async = is_async or any(is_async for _, is_async in functions)
@@ -133,6 +138,7 @@ class Engine:
             "secrets": host_secrets,
             "stack_reader": host_stacks,
             "fetch": host_fetch,
+            "autonamer": host_names,
             "resolver": None if resolver is None else _provider.describe_resolver(resolver, self._raised),
             "provider_queue": self._provider_loop.queue,
             "start_task": _provider.start_task,

@@ -1,16 +1,17 @@
-"""What a host can supply instead of the engine's own: encryption, the outputs of other stacks, remote assets."""
+"""What a host can supply instead of the engine's own: encryption, the outputs of other stacks, remote assets, names."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, Union
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Union
 
 from ._callback import Described, described
 from .errors import InvalidInputError, NotFoundError
 from .values import PropertyValue
 
-__all__ = ["Fetch", "Secrets", "StackReader"]
+__all__ = ["Autonamer", "Fetch", "NamingRequest", "ProposedName", "Secrets", "StackReader"]
 
 Values = Mapping[str, PropertyValue]
 
@@ -53,6 +54,39 @@ Fetch = Callable[[str], Union[bytes, Awaitable[bytes]]]
 """Gets what the URI of a remote asset or archive names, for its hash: a function, ``async`` or not, called concurrently. What
 it raises fails the resource."""
 
+@dataclass(frozen=True)
+class NamingRequest:
+    """Asks how the real thing of a resource is to be named."""
+
+    urn: str
+    type: str
+    name: str
+    random_seed: bytes
+    """32 random bytes. A plan keeps them: names that are drawn from them are those that the preview showed."""
+    preview: bool
+    """True while previewing."""
+
+
+@dataclass(frozen=True)
+class ProposedName:
+    """What a provider is told about the name of one real thing."""
+
+    name: str
+    """The name; empty for the mode ``disable``."""
+    mode: Literal["propose", "enforce", "disable"] = "propose"
+    """Whether the provider may change the name, must take it, or must make up none."""
+    delete_before_replace: bool = False
+    """The name would be the same again, so that a replacement must delete the old thing first."""
+    warn_if_unsupported: bool = False
+    """Whether people are warned of a provider that does not heed names."""
+
+
+Autonamer = Callable[[NamingRequest], Union[ProposedName, str, None, Awaitable[Union[ProposedName, str, None]]]]
+"""Says how real things are named, in the stead of ``pulumi:autonaming`` of the configuration: a function, ``async`` or not,
+that is asked once for each registration of a resource that is no component and no provider, concurrently. A text proposes a
+name that the provider may change; ``None`` leaves the name to the provider. What it raises ends the operation."""
+
+_MODES = ("propose", "enforce", "disable")
 _KNOWN = ("passphrase", "b64", "service", "cloud")
 
 
@@ -80,6 +114,28 @@ def describe_stack_reader(reader: StackReader) -> tuple[Described, Described]:
 def describe_fetch(fetch: Fetch) -> Described:
     """Describes a fetcher of remote assets."""
     return described("fetch", fetch)
+
+
+def describe_autonamer(autonamer: Autonamer) -> Described:
+    """Describes who names real things."""
+    return described("autonamer", autonamer, before=_asked, after=_proposed)
+
+
+def _asked(facts: tuple[str, str, str, bytes, bool]) -> NamingRequest:
+    urn, type, name, seed, preview = facts
+    return NamingRequest(urn, type, name, bytes(seed), preview)
+
+
+def _proposed(answer: ProposedName | str | None) -> tuple[str, str, bool, bool] | None:
+    if answer is None:
+        return None
+    if isinstance(answer, str):
+        answer = ProposedName(answer)
+    if not isinstance(answer, ProposedName):
+        raise InvalidInputError(f"an autonamer returns a ProposedName, a str or None, not {type(answer).__name__}")
+    if answer.mode not in _MODES:
+        raise InvalidInputError(f"the mode of a name is one of {', '.join(_MODES)}, not {answer.mode!r}")
+    return answer.name, answer.mode, answer.delete_before_replace, answer.warn_if_unsupported
 
 
 def _no_resources(stack: str) -> Mapping[str, Values]:

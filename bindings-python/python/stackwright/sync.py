@@ -20,7 +20,7 @@ from ._runner import Program
 from .engine import Engine as _Engine
 from .engine import Plugins
 from .events import Event
-from .host import Fetch, Secrets, StackReader
+from .host import Autonamer, Fetch, Secrets, StackReader
 from .journal import Journal
 from .options import OperationOptions
 from .provider import Resolver
@@ -235,6 +235,7 @@ class Engine:
         secrets: Secrets | None = None,
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
+        autonamer: Autonamer | None = None,
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
@@ -248,6 +249,7 @@ class Engine:
             secrets=secrets,
             stack_reader=stack_reader,
             fetch=fetch,
+            autonamer=autonamer,
             base_directory=base_directory,
             threads=threads,
             provider_threads=provider_threads,

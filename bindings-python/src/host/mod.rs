@@ -1,5 +1,6 @@
-//! What a host supplies as Python functions beside providers: journals, readers of stacks, secrets, fetchers.
+//! What a host supplies as Python functions beside providers: journals, readers of stacks, secrets, fetchers, names.
 
+mod autonamer;
 mod fetch;
 mod journal;
 mod secrets;
@@ -14,7 +15,8 @@ use tokio::runtime::Handle;
 use crate::provider::{Caller, Method, Pool, ProviderLoop};
 
 pub(crate) use self::{
-    fetch::PythonFetch, journal::PythonJournal, secrets::python_secrets, stacks::PythonStacks,
+    autonamer::PythonAutonamer, fetch::PythonFetch, journal::PythonJournal, secrets::python_secrets,
+    stacks::PythonStacks,
 };
 
 /// Where code of the host runs: blocking functions on the threads of a pool, asynchronous ones on an event loop.
