@@ -53,6 +53,9 @@ impl Generator {
             () = self.executor.terminated() => return Err(Unanswered::Ending),
         };
         let (proposal, unheeded) = answer.map_err(|error: crate::Error| {
+            if self.executor.control().is_cancelled() {
+                return Unanswered::Ending;
+            }
             let text = format!("the name of {urn} cannot be proposed: {}", error.message());
             self.bail_because(Some(urn), text, Some(error))
         })?;
