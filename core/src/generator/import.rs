@@ -48,13 +48,14 @@ impl Generator {
         let import = Step::new(op, old.clone(), Some(Arc::clone(&new)))
             .map(|step| step.with_provider(provider.clone()));
         let chain: Vec<Step> = import.into_iter().collect();
-        self.plan_steps(&chain)?;
+        let marker = old
+            .as_ref()
+            .and_then(|old| Step::new(StepOp::Replace, Some(old.clone()), Some(Arc::clone(&new))));
+        self.plan_steps(chain.iter().chain(&marker))?;
         match self.executor.run_chain(chain).await {
             Ok(outcome) => {
                 if let Some(old) = old {
-                    let marker = Step::new(StepOp::Replace, Some(old.clone()), Some(Arc::clone(&new)));
                     if let Some(mut step) = marker {
-                        self.plan_steps(std::slice::from_ref(&step))?;
                         drop(self.executor.run_step(&mut step).await);
                     }
                     self.note_replaced(old.clone());

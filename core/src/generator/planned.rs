@@ -42,11 +42,20 @@ impl Generator {
         &self,
         planned: Planned,
     ) -> impl Future<Output = Result<RegisterOutcome, Unanswered>> + Send {
+        let allowed = self.plan_steps(planned.chain.iter().flatten());
+        self.carry_out(planned, allowed)
+    }
+
+    /// Runs steps of which the plan has said already whether they are allowed.
+    pub(super) fn carry_out(
+        &self,
+        planned: Planned,
+        allowed: Result<(), Unanswered>,
+    ) -> impl Future<Output = Result<RegisterOutcome, Unanswered>> + Send {
         let Planned { urn, old, new, chain } = planned;
         let mut steps = Vec::with_capacity(chain.len());
         steps.extend(chain.into_iter().flatten());
         let chain = steps;
-        let allowed = self.plan_steps(&chain);
         let replaced = chain
             .iter()
             .find(|step| step.op == StepOp::CreateReplacement && step.detail.pending_delete)

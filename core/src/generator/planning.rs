@@ -23,8 +23,19 @@ impl Generator {
         self.planning.as_ref()?.seed(urn)
     }
 
-    /// Looks at a goal whose inputs have been checked.
-    pub(super) fn plan_goal(
+    /// Looks at what is asked for.
+    pub(super) fn plan_request(&self, registering: &Registering) -> Result<(), Unanswered> {
+        let Some(planning) = &self.planning else {
+            return Ok(());
+        };
+        let Registering { urn, goal, old, .. } = registering;
+        planning
+            .request(urn, goal, old.as_ref().map(|old| &*old.state))
+            .map_err(|text| self.violated(urn, &text))
+    }
+
+    /// Looks at inputs that have been checked.
+    pub(super) fn plan_inputs(
         &self,
         registering: &Registering,
         inputs: &PropertyMap,
@@ -42,12 +53,12 @@ impl Generator {
             imported,
         };
         planning
-            .goal(&facts)
+            .inputs(&facts)
             .map_err(|text| self.violated(&registering.urn, &text))
     }
 
     /// Looks at steps that are about to run. When one is refused, none of them may.
-    pub(super) fn plan_steps(&self, steps: &[Step]) -> Result<(), Unanswered> {
+    pub(super) fn plan_steps<'a>(&self, steps: impl IntoIterator<Item = &'a Step>) -> Result<(), Unanswered> {
         let Some(planning) = &self.planning else {
             return Ok(());
         };
@@ -58,6 +69,14 @@ impl Generator {
             }
         }
         refused
+    }
+
+    /// Looks at a managed resource that is to be given up for what the program reads.
+    pub(super) fn plan_giving_up(&self, urn: &Urn) -> Result<(), Unanswered> {
+        match &self.planning {
+            Some(planning) => planning.giving_up(urn).map_err(|text| self.violated(urn, &text)),
+            None => Ok(()),
+        }
     }
 
     /// Takes the outputs of steps that succeeded.

@@ -80,6 +80,7 @@ impl Generator {
             Step::new(op, old.clone(), Some(Arc::clone(&new))).map(|step| step.with_provider(provider)),
         );
         if replaced.is_some() {
+            self.plan_giving_up(&urn)?;
             chain.extend(Step::new(StepOp::Replace, old, Some(Arc::clone(&new))));
         }
         match self.executor.run_chain(chain).await {

@@ -134,6 +134,7 @@ impl Generator {
             seed,
             autonaming: None,
         };
+        self.plan_request(&registering)?;
         let mut imported = false;
         if self.must_import(&registering) && recreating.is_none() {
             // Rare, and so it is kept out of what every registration has room for.
@@ -259,7 +260,7 @@ impl Generator {
         } else {
             Arc::make_mut(&mut new).inputs = goal_inputs;
         }
-        self.plan_goal(registering, &new.inputs, imported)?;
+        self.plan_inputs(registering, &new.inputs, imported)?;
         if let Some(policies) = &self.policies {
             Box::pin(self.remediate(policies, registering, &mut new)).await?;
             Box::pin(self.analyze(policies, goal, &new)).await?;

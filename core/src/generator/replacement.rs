@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     diagnostic::Diagnostic,
-    executor::{Failure, Step, StepDetail, StepFailure, StepOp, StepOutcome},
+    executor::{Failure, Step, StepDetail, StepOp},
     generator::{
         Claims, Generator, Purpose, RegisterOutcome, Unanswered, dependents::Dependent,
         difference::Difference, planned::step, register::Registering,
@@ -86,23 +86,29 @@ impl Generator {
             claims: &self.claims,
             dependents,
         };
+        let chain = self.delete_and_create(registering, old, &new, difference).await?;
+        let mut deletions = Vec::with_capacity(reserved.dependents.len());
+        for dependent in &reserved.dependents {
+            deletions.push(self.deletion_of(dependent).await?);
+        }
+        // Nothing is deleted for what is not going to be allowed.
+        let chained = chain.iter().flatten();
+        self.plan_steps(chained.chain(deletions.iter().rev().flatten()))?;
         // Those who depend on others go first. Each is let go with its own end, whatever becomes of the rest.
-        while let Some(dependent) = reserved.dependents.last() {
-            let deleted = self.delete_dependent(dependent).await?;
-            if let Err(failure) = deleted {
+        while let Some(deletion) = deletions.pop() {
+            if let Some(mut step) = deletion
+                && let Err(failure) = self.executor.run_step(&mut step).await
+            {
                 return self.after_failure(&failure, &new);
             }
             if let Some(Dependent { record, keys }) = reserved.dependents.pop() {
                 self.claims.release(&record, Some(keys));
             }
         }
-        self.delete_and_create(registering, old, new, difference).await
+        self.carry_out(registering.planned(new, chain), Ok(())).await
     }
 
-    async fn delete_dependent(
-        &self,
-        dependent: &Dependent,
-    ) -> Result<Result<StepOutcome, StepFailure>, Unanswered> {
+    async fn deletion_of(&self, dependent: &Dependent) -> Result<Option<Step>, Unanswered> {
         let record = &dependent.record;
         let provider = self.provider_of_record(record).await?;
         let (op, replacing) = if record.state.delete {
@@ -114,23 +120,21 @@ impl Generator {
             replacing,
             ..StepDetail::default()
         };
-        let Some(step) = Step::new(op, Some(record.clone()), None) else {
-            return Ok(Ok(StepOutcome::default()));
-        };
-        let step = step.with_provider(provider).with_detail(detail);
-        let mut step = step.with_diff(dependent.keys.clone(), Vec::new(), None);
-        self.plan_steps(std::slice::from_ref(&step))?;
-        Ok(self.executor.run_step(&mut step).await)
+        let step = Step::new(op, Some(record.clone()), None);
+        Ok(step.map(|step| {
+            let step = step.with_provider(provider).with_detail(detail);
+            step.with_diff(dependent.keys.clone(), Vec::new(), None)
+        }))
     }
 
     async fn delete_and_create(
         &self,
         registering: &Registering,
         old: &StateRef,
-        new: Arc<ResourceState>,
+        new: &Arc<ResourceState>,
         difference: &Difference,
-    ) -> Result<RegisterOutcome, Unanswered> {
-        let mut chain = Vec::new();
+    ) -> Result<Vec<Option<Step>>, Unanswered> {
+        let mut chain = Vec::with_capacity(3);
         let replacing = StepDetail {
             replacing: true,
             ..StepDetail::default()
@@ -148,9 +152,9 @@ impl Generator {
             chain.push(delete.map(|step| described(step.with_provider(provider).with_detail(replacing))));
         }
         let provider = registering.provider.clone();
-        chain.push(step(StepOp::Replace, Some(old), &new, provider.clone()).map(described));
-        chain.push(step(StepOp::CreateReplacement, Some(old), &new, provider).map(described));
-        self.run(registering.planned(new, chain)).await
+        chain.push(step(StepOp::Replace, Some(old), new, provider.clone()).map(described));
+        chain.push(step(StepOp::CreateReplacement, Some(old), new, provider).map(described));
+        Ok(chain)
     }
 }
 

@@ -43,17 +43,32 @@ impl Constraint {
             .filter(|seed| !seed.is_empty())
     }
 
-    /// Says what of a goal and its checked inputs is not as planned.
-    pub(super) fn goal(&self, facts: &GoalFacts<'_>) -> Result<(), String> {
-        let found = match self.plan.resource(facts.urn) {
-            Some(planned) if planned.goal.is_some() || planned.is_removal() => of_planned(planned, facts),
-            // Nobody has registered it, or it was left out; without a record, it is its step that is not allowed.
-            _ => facts.old.and_then(|old| of_unplanned(old, facts.goal, facts)),
+    /// Says what of a goal is not as planned, before anything is asked about it; its inputs are looked at when they have
+    /// been checked.
+    pub(super) fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), String> {
+        let found = match self.planned(urn) {
+            Some(planned) => of_request(planned, goal),
+            None => old.and_then(|old| violation::of_goal(&GoalPlan::unchanged(old, goal), goal)),
         };
-        match found {
-            Some(what) => Err(format!("resource {} violates plan: {what}", facts.urn)),
-            None => Ok(()),
-        }
+        violates(urn, found)
+    }
+
+    /// Says what of a goal's checked inputs is not as planned.
+    pub(super) fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), String> {
+        let found = match self.planned(facts.urn).and_then(|planned| planned.goal.as_ref()) {
+            // Plans say nothing of how the inputs of an imported thing will differ from what was found.
+            Some(goal) if facts.imported && goal.input_diff.is_empty() => None,
+            Some(goal) => of_inputs(&goal.input_diff, facts),
+            None => facts.old.and_then(|_| of_inputs(&PlanDiff::default(), facts)),
+        };
+        violates(facts.urn, found)
+    }
+
+    /// Returns what is planned for a resource that was registered, or that is to go. Another one was left out; when it
+    /// has no record, it is its step that is not allowed.
+    fn planned(&self, urn: &Urn) -> Option<&ResourcePlan> {
+        let planned = self.plan.resource(urn)?;
+        (planned.goal.is_some() || planned.is_removal()).then_some(planned)
     }
 
     /// Takes the next expected step of a resource, and says so when `op` does more than that.
@@ -69,7 +84,29 @@ impl Constraint {
             Some(Some(planned)) if allows(planned, op) => return Ok(()),
             Some(Some(planned)) => format!("this resource is constrained to {planned}"),
         };
-        Err(format!("{op} is not allowed by the plan: {reason}"))
+        Err(not_allowed(op, reason))
+    }
+
+    /// Says what speaks against giving up a managed resource for what the program reads in its place. Plans hold no reads,
+    /// as those of the reference engine do not: they foresee the deletion of the copy that is given up.
+    pub(super) fn giving_up(&self, urn: &Urn) -> Result<(), String> {
+        let op = StepOp::ReadReplacement;
+        let Some(planned) = self.plan.resource(urn) else {
+            return Err(not_allowed(op, "no steps were expected for this resource"));
+        };
+        let expects = |op| planned.steps.contains(&op);
+        match planned.steps.first() {
+            Some(_)
+                if planned.goal.is_none() && expects(StepOp::DeleteReplaced) && !expects(StepOp::Delete) =>
+            {
+                Ok(())
+            }
+            Some(first) => Err(not_allowed(
+                op,
+                format!("this resource is constrained to {first}"),
+            )),
+            None => Err(not_allowed(op, "no more steps were expected for this resource")),
+        }
     }
 
     /// Says which published outputs are not as planned.
@@ -101,23 +138,22 @@ impl Constraint {
     }
 }
 
-fn of_planned(planned: &ResourcePlan, facts: &GoalFacts<'_>) -> Option<String> {
-    let Some(goal) = &planned.goal else {
-        return Some("resource unexpectedly not deleted".to_owned());
-    };
-    violation::of_goal(goal, facts.goal).or_else(|| {
-        // Plans say nothing of how the inputs of an imported thing will differ from what was found.
-        let says_nothing = facts.imported && goal.input_diff.is_empty();
-        if says_nothing {
-            return None;
-        }
-        of_inputs(&goal.input_diff, facts)
-    })
+fn not_allowed(op: StepOp, reason: impl std::fmt::Display) -> String {
+    format!("{op} is not allowed by the plan: {reason}")
 }
 
-fn of_unplanned(old: &ResourceState, goal: &Goal, facts: &GoalFacts<'_>) -> Option<String> {
-    let unchanged = GoalPlan::unchanged(old, goal);
-    violation::of_goal(&unchanged, goal).or_else(|| of_inputs(&unchanged.input_diff, facts))
+fn violates(urn: &Urn, found: Option<String>) -> Result<(), String> {
+    match found {
+        Some(what) => Err(format!("resource {urn} violates plan: {what}")),
+        None => Ok(()),
+    }
+}
+
+fn of_request(planned: &ResourcePlan, goal: &Goal) -> Option<String> {
+    match &planned.goal {
+        Some(planned) => violation::of_goal(planned, goal),
+        None => Some("resource unexpectedly not deleted".to_owned()),
+    }
 }
 
 fn of_inputs(planned: &PlanDiff, facts: &GoalFacts<'_>) -> Option<String> {

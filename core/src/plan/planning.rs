@@ -51,13 +51,24 @@ impl Planning {
         self.constraint.as_ref()?.seed(urn)
     }
 
-    /// Looks at a goal whose inputs have been checked, before any step.
+    /// Looks at what is asked for before anything is done about it; `old` is the record.
     ///
     /// # Errors
     /// How it violates the plan.
-    pub fn goal(&self, facts: &GoalFacts<'_>) -> Result<(), String> {
+    pub fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), String> {
+        match &self.constraint {
+            Some(constraint) => constraint.request(urn, goal, old),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks at the inputs of a goal when they have been checked, before any step.
+    ///
+    /// # Errors
+    /// How they violate the plan.
+    pub fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), String> {
         if let Some(constraint) = &self.constraint {
-            constraint.goal(facts)?;
+            constraint.inputs(facts)?;
         }
         if let Some(recorder) = &self.recorder {
             recorder.goal(facts);
@@ -77,6 +88,17 @@ impl Planning {
             recorder.step(urn, op);
         }
         Ok(())
+    }
+
+    /// Looks at a managed resource that is to be given up for what the program reads in its place.
+    ///
+    /// # Errors
+    /// How it violates the plan.
+    pub fn giving_up(&self, urn: &Urn) -> Result<(), String> {
+        match &self.constraint {
+            Some(constraint) => constraint.giving_up(urn),
+            None => Ok(()),
+        }
     }
 
     /// Takes the outputs of a step that succeeded.
