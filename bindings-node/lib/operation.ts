@@ -96,8 +96,10 @@ export interface OperationOptions {
     /** A note for the history. */
     message?: string;
     /**
-     * What the operation is held to: the result of a preview, or a plan's document, parsed or as text. Whatever the plan
-     * does not foresee is refused before a provider is asked to do it, and fails the operation. Not for refreshes.
+     * What the operation is held to: the result of a preview, or a plan's document, parsed or as text. Steps, inputs and
+     * options that the plan does not foresee are refused before a provider is asked to do them, and fail the operation.
+     * Plans have no place for `retainOnDelete`, `deletedWith`, `replaceOnChanges` and `hideDiffs`, nor for mere reads:
+     * these may differ. Not for refreshes.
      */
     plan?: Result | Plan | string;
     /**

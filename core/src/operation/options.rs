@@ -50,8 +50,9 @@ pub struct OperationOptions {
     pub ignore_protect: bool,
     /// URNs of resources to be replaced whatever has changed, globs as in `targets`.
     pub replace_targets: Vec<String>,
-    /// The plan that an update, a destroy, or a preview of one, is held to: whatever it did not foresee is refused
-    /// before a provider is asked to do it, and fails the operation.
+    /// The plan that an update, a destroy, or a preview of one, is held to: steps, inputs and options that it did not
+    /// foresee are refused before a provider is asked to do them, and fail the operation. Plans have no place for
+    /// `retain_on_delete`, `deleted_with`, `replace_on_changes` and `hide_diffs`, nor for mere reads: these may differ.
     pub plan: Option<GivenPlan>,
     /// Write down what is found as a plan, and as its document. Left out, previews of updates keep a plan in memory, to
     /// which an update in the same process can be held; nothing else does.
