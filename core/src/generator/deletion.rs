@@ -104,11 +104,13 @@ impl Generator {
         // What was read in this run is deleted as it was found, and not as it was recorded.
         let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         let replaced: FxHashMap<_, _> = replaced.iter().map(|record| (record.id, record)).collect();
+        let forgone = self.claims.forgone();
         let mut condemned = Vec::new();
         for (position, record) in self.base.records().iter().enumerate() {
             if spared.contains(&position) {
                 continue;
             }
+            let record = forgone.get(&record.id).unwrap_or(record);
             let state = &record.state;
             let op = if replaced.contains_key(&record.id)
                 || (state.delete && !self.claims.is_operated(record.id))

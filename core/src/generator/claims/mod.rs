@@ -53,6 +53,8 @@ struct Taken {
     new_to_old: FxHashMap<Urn, Urn>,
     /// Records that this run has dealt with, or is dealing with.
     operated: FxHashSet<StateId>,
+    /// Records that were given up again, as they had been found by then.
+    forgone: FxHashMap<StateId, StateRef>,
     /// Providers that are used although no registration has claimed them.
     kept: FxHashSet<StateId>,
     /// Records that a delete-before-replace is looking at or has deleted.
@@ -293,9 +295,17 @@ impl Claims {
         self.taken().unrecorded.contains(urn)
     }
 
-    /// Gives up a record that was claimed, so that it is left over like one that nobody has registered.
+    /// Gives up a record that was claimed, so that it is left over, as it has been found meanwhile, like one that nobody
+    /// has registered.
     pub(crate) fn forgo(&self, record: &StateRef) {
-        self.taken().operated.remove(&record.id);
+        let mut taken = self.taken();
+        taken.operated.remove(&record.id);
+        taken.forgone.insert(record.id, record.clone());
+    }
+
+    /// Returns the records that were given up, as they were found.
+    pub(crate) fn forgone(&self) -> FxHashMap<StateId, StateRef> {
+        self.taken().forgone.clone()
     }
 
     /// Returns the recorded URNs of the resources whose registrations failed.

@@ -45,8 +45,10 @@ impl Generator {
             let unnamed = left.chain(registered.filter(|urn| !targeting.names(urn)));
             self.refuse_unnamed(unnamed)?;
         }
+        let forgone = self.claims.forgone();
         for position in self.left_as_they_are(&doomed.goes) {
             let record = &self.base.records()[position];
+            let record = forgone.get(&record.id).unwrap_or(record);
             if let Some(mut step) = untargeted(record, &record.state) {
                 self.plan_steps(std::slice::from_ref(&step)).ok()?;
                 self.executor.run_step(&mut step).await.ok()?;
