@@ -16,7 +16,7 @@ use crate::{
         purpose::{Approached, is_managed},
     },
     resource::{Goal, ResourceState},
-    state::{DependencyGraph, StateRef, stable_order},
+    state::{Circles, DependencyGraph, StateRef, stable_order},
     urn::Urn,
 };
 
@@ -114,7 +114,7 @@ impl Generator {
             condemned.push((record, op));
         }
         let order = removal_order(&complete)
-            .or_else(|| removal_order(&plain))
+            .or_else(|| removal_order(&without_circles(&complete, &plain)))
             .unwrap_or_else(|| vec![Vec::new(); plain.len()]);
         self.delete(condemned, &order).await;
     }
@@ -155,6 +155,25 @@ fn with_all_needs(
     let mut complete = ResourceState::clone(state);
     complete.dependencies.extend(more.into_iter().cloned());
     Arc::new(complete)
+}
+
+/// Takes out of `complete` what was added to `plain` and lies on a circle; all other needs stay.
+fn without_circles(complete: &[Arc<ResourceState>], plain: &[Arc<ResourceState>]) -> Vec<Arc<ResourceState>> {
+    let circles = Circles::of(complete);
+    let states = complete.iter().zip(plain).enumerate();
+    let cut = states.map(|(place, (complete, plain))| {
+        let own = plain.dependencies.len();
+        let more = &complete.dependencies[own..];
+        if !more.iter().any(|urn| circles.join(place, urn)) {
+            return Arc::clone(complete);
+        }
+        let mut state = ResourceState::clone(plain);
+        state
+            .dependencies
+            .extend(more.iter().filter(|urn| !circles.join(place, urn)).cloned());
+        Arc::new(state)
+    });
+    cut.collect()
 }
 
 /// Returns for each of the records the places of those that must be gone before it; `None` when they need each other.
@@ -198,6 +217,26 @@ mod tests {
     #[test]
     fn records_that_need_each_other_have_no_order() {
         assert_eq!(removal_order(&[state("a", &["b"]), state("b", &["a"])]), None);
+    }
+
+    #[test]
+    fn of_what_was_needed_only_that_on_a_circle_does_not_count() {
+        let plain = [
+            state("b", &[]),
+            state("a", &["b"]),
+            state("c", &[]),
+            state("d", &[]),
+        ];
+        let complete = [
+            state("b", &["a"]),
+            state("a", &["b"]),
+            state("c", &["a"]),
+            state("d", &["c"]),
+        ];
+        assert_eq!(removal_order(&complete), None);
+        let cut = without_circles(&complete, &plain);
+        let order = removal_order(&cut).unwrap();
+        assert_eq!(order, [vec![1], vec![2], vec![3], Vec::new()]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The dependency graph of a list of records: who needs whom, in which order things can be deleted, and sorting.
 
+mod circles;
+
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -9,6 +11,8 @@ use crate::{
     resource::ResourceState,
     urn::Urn,
 };
+
+pub(crate) use circles::Circles;
 
 /// Why one record needs another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,0 +1,124 @@
+//! Circles: which records need each other, directly or not.
+
+use std::sync::Arc;
+
+use super::Targets;
+use crate::{resource::ResourceState, urn::Urn};
+
+/// Which of some records stand on circles together. Found in linear time, with a stack of its own.
+pub(crate) struct Circles<'a> {
+    records: &'a [Arc<ResourceState>],
+    targets: Targets<'a>,
+    /// Of each record the place of the first one, in the order of the search, that stands on circles with it.
+    roots: Vec<usize>,
+}
+
+impl<'a> Circles<'a> {
+    /// Searches `records`; references mean what they mean to [`super::stable_order`].
+    pub(crate) fn of(records: &'a [Arc<ResourceState>]) -> Self {
+        let targets = Targets::of(records);
+        let roots = roots(records.len(), |index| targets.needs(records, index));
+        Self {
+            records,
+            targets,
+            roots,
+        }
+    }
+
+    /// Tells whether the record at `from` and the one that its reference to `urn` means stand on a circle together.
+    pub(crate) fn join(&self, from: usize, urn: &Urn) -> bool {
+        let target = self.targets.find(self.records, from, urn);
+        target.is_some_and(|target| self.roots[target] == self.roots[from])
+    }
+}
+
+/// A node whose needs are being followed.
+struct Visit {
+    node: usize,
+    needs: std::vec::IntoIter<usize>,
+}
+
+/// Finds for each of `count` nodes the root of its strongly connected component, after Tarjan.
+fn roots(count: usize, needs: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
+    const UNSEEN: usize = usize::MAX;
+    let mut numbers = vec![UNSEEN; count];
+    let mut lowest = vec![UNSEEN; count];
+    let mut roots = vec![UNSEEN; count];
+    // Those whose component is not known yet, in the order in which they were found.
+    let mut open = Vec::new();
+    let mut visits: Vec<Visit> = Vec::new();
+    let mut next = 0;
+    for start in 0..count {
+        if numbers[start] != UNSEEN {
+            continue;
+        }
+        let mut entered = Some(start);
+        loop {
+            if let Some(node) = entered.take() {
+                numbers[node] = next;
+                lowest[node] = next;
+                next += 1;
+                open.push(node);
+                let needs = needs(node).into_iter();
+                visits.push(Visit { node, needs });
+            }
+            let Some(visit) = visits.last_mut() else { break };
+            let node = visit.node;
+            match visit.needs.next() {
+                Some(need) if numbers[need] == UNSEEN => entered = Some(need),
+                Some(need) if roots[need] == UNSEEN => lowest[node] = lowest[node].min(numbers[need]),
+                Some(_) => {}
+                None => {
+                    visits.pop();
+                    if let Some(parent) = visits.last() {
+                        lowest[parent.node] = lowest[parent.node].min(lowest[node]);
+                    }
+                    if lowest[node] == numbers[node] {
+                        while let Some(member) = open.pop() {
+                            roots[member] = node;
+                            if member == node {
+                                break;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    roots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roots_of(needs: &[&[usize]]) -> Vec<usize> {
+        roots(needs.len(), |index| needs[index].to_vec())
+    }
+
+    #[test]
+    fn what_stands_on_no_circle_stands_alone() {
+        assert_eq!(roots_of(&[&[], &[0], &[0, 1]]), [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_needs_a_circle_is_not_on_it_and_neither_is_what_it_needs() {
+        let roots = roots_of(&[&[1], &[2, 4], &[1, 3], &[], &[1]]);
+        assert_eq!((roots[1], roots[1]), (roots[2], roots[4]));
+        assert!(roots[0] != roots[1] && roots[3] != roots[1] && roots[0] != roots[3]);
+    }
+
+    #[test]
+    fn circles_that_need_each_other_one_way_only_are_two() {
+        let roots = roots_of(&[&[1], &[0, 2], &[3], &[2]]);
+        assert_eq!((roots[0], roots[2]), (roots[1], roots[3]));
+        assert_ne!(roots[0], roots[2]);
+    }
+
+    #[test]
+    fn a_very_long_circle_is_one() {
+        let count = 200_000;
+        let roots = roots(count, |index| vec![(index + 1) % count]);
+        assert!(roots.iter().all(|root| *root == roots[0]));
+    }
+}
