@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use super::{Targeting, leave_out::untargeted};
 use crate::{
     diagnostic::Diagnostic,
-    executor::Failure,
+    executor::{Failure, StepOp},
     generator::{Generator, deletion::Condemned, destroy::Removal},
     state::{EdgeKind, StateId},
     urn::Urn,
@@ -39,7 +39,11 @@ impl Generator {
         let mut doomed = Doomed::new(self, targeting, &named, condemned, removals);
         doomed.spare_what_is_needed(self);
         if !targeting.targets.is_empty() && !targeting.target_dependents {
-            let left = doomed.condemned.iter().filter(|(position, ..)| !named[*position]);
+            let left = doomed.condemned.iter().filter(|(position, record, op)| {
+                // Of what a former run has deleted only a reminder goes. What this one has was the program's to make.
+                let is_reminder = *op == StepOp::RemovePendingReplace && record.state.pending_replacement;
+                !named[*position] && !is_reminder
+            });
             let left = left.map(|(_, record, _)| &record.state.urn);
             let registered = doomed.removals.iter().map(|removal| &removal.record.state.urn);
             let unnamed = left.chain(registered.filter(|urn| !targeting.names(urn)));
