@@ -46,10 +46,9 @@ impl Generator {
     /// # Errors
     /// When the claim is refused; it has been reported, and the run ends.
     pub fn claim(&self, goal: &Goal) -> Result<Claim, Unanswered> {
-        let refusal = match self
-            .claims
-            .claim(goal, &self.options.stack, &self.options.project, &self.base)
-        {
+        let needs = self.may_find_circles().then(|| dependencies_of(goal));
+        let (stack, project) = (&self.options.stack, &self.options.project);
+        let refusal = match self.claims.claim(goal, needs, stack, project, &self.base) {
             Ok(claim) => return Ok(claim),
             Err(refusal) => refusal,
         };

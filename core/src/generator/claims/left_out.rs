@@ -1,5 +1,7 @@
 //! What a run with targets has decided of each registration: named or not, left out, not created.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashSet;
 
 use super::Claims;
@@ -62,11 +64,12 @@ impl Claims {
         self.taken().left_out.late.contains(urn)
     }
 
-    /// Tells whether `other` arrived before `urn` and has not been decided.
-    pub(crate) fn is_ahead(&self, other: &Urn, urn: &Urn) -> bool {
+    /// Returns all that `other` may turn out to need, if it arrived before `urn` and has not ended.
+    pub(crate) fn needs_ahead(&self, other: &Urn, urn: &Urn) -> Option<Arc<[Urn]>> {
         let taken = self.taken();
-        let (other, own) = (taken.registrations.get(other), taken.registrations.get(urn));
-        matches!((other, own), (Some(other), Some(own)) if !other.done && other.arrival < own.arrival)
+        let (other, own) = (taken.registrations.get(other)?, taken.registrations.get(urn)?);
+        let is_ahead = !other.done && other.arrival < own.arrival;
+        is_ahead.then(|| other.needs.clone().unwrap_or_default())
     }
 
     /// Returns the positions in the base of the records that were left out.

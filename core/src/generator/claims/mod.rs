@@ -4,7 +4,7 @@ mod left_out;
 mod reservation;
 mod waiting;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::oneshot;
@@ -90,6 +90,8 @@ struct Progress {
     chosen: bool,
     /// Its place in the order of arrival.
     arrival: u32,
+    /// All that it may turn out to need, until it has ended; only in runs that ask for it.
+    needs: Option<Arc<[Urn]>>,
     children: Vec<Urn>,
 }
 
@@ -103,6 +105,7 @@ impl Progress {
 
     fn finish(&mut self) {
         self.done = true;
+        self.needs = None;
         for waiter in std::mem::take(&mut self.waiters) {
             // Who waited may have gone away.
             let _gone = waiter.send(());
@@ -147,9 +150,12 @@ impl Claims {
     }
 
     /// Claims the goal's URN and the record that it goes on from. Never waits.
+    ///
+    /// `needs` is what the goal needs, in runs that ask for [`Self::needs_ahead`].
     pub(crate) fn claim(
         &self,
         goal: &Goal,
+        needs: Option<Vec<Urn>>,
         stack: &str,
         project: &str,
         base: &Base,
@@ -195,6 +201,16 @@ impl Claims {
         }
         if let Some(record) = &old {
             taken.operated.insert(record.id);
+        }
+        if let Some(mut needs) = needs {
+            // It may fail, or be left out: then it needs what it needed.
+            if let Some(record) = &old {
+                record.state.for_each_dependency(|need| needs.push(need.clone()));
+                needs.extend(record.state.provider_urn());
+            }
+            if let Some(progress) = taken.registrations.get_mut(&urn) {
+                progress.needs = Some(needs.into());
+            }
         }
         Ok(Claim { urn, old })
     }

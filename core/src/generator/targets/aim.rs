@@ -104,6 +104,11 @@ impl Generator {
         if preview { Ok(()) } else { Err(Unanswered::Ending) }
     }
 
+    /// Tells whether this run has to look for circles, because records may stay as they are.
+    pub(in crate::generator) fn may_find_circles(&self) -> bool {
+        self.options.targeting.is_some() || self.options.purpose == Purpose::Refresh
+    }
+
     /// Refuses what would come to need something whose record stays as it is and needs it: no order could hold both.
     pub(in crate::generator) async fn refuse_circles(
         &self,
@@ -138,29 +143,55 @@ impl Generator {
     }
 
     /// Finds out whether `from` needs `to`, directly or not, as the records stand once all that arrived before `to` has
-    /// been decided.
+    /// ended. Only on what makes a difference must anybody wait: its provider may be waiting for who waits.
     fn way_back(&self, from: &Urn, to: &Urn) -> WayBack {
-        let mut pending = vec![from.clone()];
-        let mut seen = FxHashSet::default();
-        while let Some(urn) = pending.pop() {
-            let urn = self.claims.current_urn(&urn);
-            if urn == *to {
-                return WayBack::Some;
-            }
-            if !seen.insert(urn.clone()) {
-                continue;
-            }
-            if self.claims.is_ahead(&urn, to) {
+        let mut search = Search {
+            pending: vec![from.clone()],
+            ..Search::default()
+        };
+        if self.reaches(&mut search, to) {
+            return WayBack::Some;
+        }
+        while let Some((urn, needs)) = search.ahead.pop() {
+            search.pending.extend(needs.iter().cloned());
+            if self.reaches(&mut search, to) {
                 return WayBack::Open(urn);
-            }
-            let recorded = || self.base.live(&urn).map(|record| Arc::clone(&record.state));
-            if let Some(state) = self.executor.published(&urn).or_else(recorded) {
-                state.for_each_dependency(|need| pending.push(need.clone()));
-                pending.extend(state.provider_urn());
             }
         }
         WayBack::None
     }
+
+    /// Follows what is certain; sets aside what has not ended.
+    fn reaches(&self, search: &mut Search, to: &Urn) -> bool {
+        while let Some(urn) = search.pending.pop() {
+            let urn = self.claims.current_urn(&urn);
+            if urn == *to {
+                return true;
+            }
+            if !search.seen.insert(urn.clone()) {
+                continue;
+            }
+            if let Some(needs) = self.claims.needs_ahead(&urn, to) {
+                search.ahead.push((urn, needs));
+                continue;
+            }
+            let recorded = || self.base.live(&urn).map(|record| Arc::clone(&record.state));
+            if let Some(state) = self.executor.published(&urn).or_else(recorded) {
+                state.for_each_dependency(|need| search.pending.push(need.clone()));
+                search.pending.extend(state.provider_urn());
+            }
+        }
+        false
+    }
+}
+
+/// How far the way from one resource to another has been followed.
+#[derive(Default)]
+struct Search {
+    pending: Vec<Urn>,
+    seen: FxHashSet<Urn>,
+    /// What has not ended, with all that it may turn out to need.
+    ahead: Vec<(Urn, Arc<[Urn]>)>,
 }
 
 /// Whether one resource needs another, directly or not.
