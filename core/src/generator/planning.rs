@@ -6,7 +6,7 @@ use crate::{
     diagnostic::Diagnostic,
     executor::{Failure, Step},
     generator::{Generator, Unanswered, register::Registering},
-    plan::{GoalFacts, Planning},
+    plan::{Checked, GoalFacts, Planning},
     property::PropertyMap,
     resource::ResourceState,
     urn::Urn,
@@ -40,6 +40,7 @@ impl Generator {
         registering: &Registering,
         inputs: &PropertyMap,
         imported: bool,
+        checked: Checked,
     ) -> Result<(), Unanswered> {
         let Some(planning) = &self.planning else {
             return Ok(());
@@ -51,6 +52,7 @@ impl Generator {
             inputs,
             seed: &registering.seed,
             imported,
+            checked,
         };
         planning
             .inputs(&facts)

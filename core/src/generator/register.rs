@@ -14,6 +14,7 @@ use crate::{
         planned::{Planned, done, step},
         skipped,
     },
+    plan::Checked,
     provider::{Autonaming, ProviderHandle},
     resource::{Goal, ProviderReference},
     state::StateRef,
@@ -259,7 +260,14 @@ impl Generator {
         } else {
             Arc::make_mut(&mut new).inputs = goal_inputs;
         }
-        self.plan_inputs(registering, &new.inputs, imported)?;
+        let checked = if fresh || registering.provider.is_none() {
+            Checked::Once
+        } else {
+            Checked::First
+        };
+        self.plan_inputs(registering, &new.inputs, imported, checked)?;
+        // Policies may rewrite them, which is no matter of plans.
+        let checked_inputs = self.planning.is_some().then(|| new.inputs.clone());
         if let Some(policies) = &self.policies {
             Box::pin(self.remediate(policies, registering, &mut new)).await?;
             Box::pin(self.analyze(policies, goal, &new)).await?;
@@ -284,6 +292,12 @@ impl Generator {
                 } else {
                     self.difference(registering, old, &new).await?
                 };
+                if let Some(inputs) = &checked_inputs
+                    && checked == Checked::First
+                    && !matches!(difference.verdict, Verdict::Replace)
+                {
+                    self.plan_inputs(registering, inputs, imported, Checked::Kept)?;
+                }
                 match difference.verdict {
                     Verdict::Same if imported => return Ok(Decision::Answer(done(Arc::clone(&old.state)))),
                     Verdict::Same => vec![step(StepOp::Same, Some(old), &new, provider)],

@@ -9,6 +9,7 @@ use crate::{
         Claims, Generator, Purpose, RegisterOutcome, Unanswered, dependents::Dependent,
         difference::Difference, planned::step, register::Registering,
     },
+    plan::Checked,
     resource::ResourceState,
     state::StateRef,
 };
@@ -52,6 +53,7 @@ impl Generator {
             let inputs = self
                 .check(registering, provider, None, goal.inputs.clone())
                 .await?;
+            self.plan_inputs(registering, &inputs, false, Checked::Anew)?;
             Arc::make_mut(&mut new).inputs = inputs;
             if let Some(policies) = &self.policies {
                 // What they have rewritten was checked with the old inputs at hand, and has been checked anew.

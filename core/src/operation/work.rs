@@ -108,16 +108,19 @@ impl Frame {
             is_preview: self.options.dry_run,
             result: OperationOutcome::Succeeded,
         });
-        if let Some(planning) =
-            planning.filter(|_| !self.control.has_failed() && !self.control.is_cancelled())
-        {
-            work.plan = self.plan(&planning, &snapshot).await?;
-        }
+        let planned = match &planning {
+            Some(planning) if !self.control.has_failed() && !self.control.is_cancelled() => {
+                self.plan(planning, &snapshot).await
+            }
+            _ => Ok(None),
+        };
         self.say_how_it_ended();
         // Warm processes go back before the stack is unlocked, so that the next operation finds them.
         if !self.options.hold_session {
             self.session.finish(false, &engine.runtime).await;
         }
+        // All else is done when it turns out that a plan cannot be written.
+        work.plan = planned?;
         Ok(())
     }
 

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     executor::StepOp,
-    plan::{GoalFacts, GoalPlan, Plan, PlanDiff, ResourcePlan, violation},
-    property::PropertyMap,
+    plan::{Checked, GoalFacts, GoalPlan, Plan, PlanDiff, ResourcePlan, violation},
+    property::{Key, PropertyMap},
     resource::{Goal, ResourceState},
     urn::Urn,
 };
@@ -55,7 +55,19 @@ impl Constraint {
 
     /// Says what of a goal's checked inputs is not as planned.
     pub(super) fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), String> {
-        let found = match self.planned(facts.urn).and_then(|planned| planned.goal.as_ref()) {
+        let planned = self.planned(facts.urn);
+        let is_replacement = planned.is_some_and(ResourcePlan::is_replacement);
+        let is_judged = match facts.checked {
+            Checked::Once => true,
+            // What is planned for a replacement is what its second Check left.
+            Checked::First => !is_replacement,
+            // Judged at the first one, or refused for its steps.
+            Checked::Kept | Checked::Anew => is_replacement,
+        };
+        if !is_judged {
+            return Ok(());
+        }
+        let found = match planned.and_then(|planned| planned.goal.as_ref()) {
             // Plans say nothing of how the inputs of an imported thing will differ from what was found.
             Some(goal) if facts.imported && goal.input_diff.is_empty() => None,
             Some(goal) => of_inputs(&goal.input_diff, facts),
@@ -159,7 +171,16 @@ fn of_request(planned: &ResourcePlan, goal: &Goal) -> Option<String> {
 fn of_inputs(planned: &PlanDiff, facts: &GoalFacts<'_>) -> Option<String> {
     let none = PropertyMap::new();
     let old = facts.old.map_or(&none, |old| &old.inputs);
-    violation::of_properties(planned, old, facts.inputs).map(|places| format!("properties changed: {places}"))
+    // What the provider makes up may be as it was where the resource is not replaced after all. Plans of the reference
+    // engine, which are made of the first Check, do not say what a replacement will have of it.
+    let counts = |key: &Key| match facts.checked {
+        Checked::Once | Checked::First => true,
+        _ if facts.goal.inputs.contains_key(key) => true,
+        Checked::Kept => old.get(key) != facts.inputs.get(key),
+        Checked::Anew => planned.speaks_of(key),
+    };
+    violation::of_some_properties(planned, old, facts.inputs, counts)
+        .map(|places| format!("properties changed: {places}"))
 }
 
 /// Tells whether a step does no more than the planned one.

@@ -31,6 +31,11 @@ impl PlanDiff {
         }
     }
 
+    /// Tells whether a property differs.
+    pub(super) fn speaks_of(&self, key: &Key) -> bool {
+        self.adds.contains_key(key) || self.updates.contains_key(key) || self.deletes.contains(key)
+    }
+
     /// Tells whether nothing differs.
     #[must_use]
     pub fn is_empty(&self) -> bool {

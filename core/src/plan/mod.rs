@@ -32,7 +32,7 @@ use crate::{
 pub use difference::PlanDiff;
 pub use given::GivenPlan;
 pub use goal::GoalPlan;
-pub use planning::{GoalFacts, Planning};
+pub use planning::{Checked, GoalFacts, Planning};
 
 use constraint::Constraint;
 use recorder::Recorder;
@@ -81,6 +81,11 @@ pub(crate) struct PlanKeys {
 }
 
 impl ResourcePlan {
+    /// Tells whether the resource is to be replaced.
+    fn is_replacement(&self) -> bool {
+        self.steps.contains(&StepOp::CreateReplacement)
+    }
+
     /// Tells whether the resource is to go for good.
     fn is_removal(&self) -> bool {
         self.steps.iter().any(|op| {

@@ -33,6 +33,22 @@ pub struct GoalFacts<'a> {
     pub seed: &'a [u8],
     /// Whether the record has only just been imported.
     pub imported: bool,
+    /// Which Check left the inputs.
+    pub checked: Checked,
+}
+
+/// Which Check left inputs: replacements have theirs checked twice, so that they do not take over what was made up for
+/// the old ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// The only one.
+    Once,
+    /// The first one, before it is known whether there will be a replacement.
+    First,
+    /// The first one, after which no other came.
+    Kept,
+    /// The second one.
+    Anew,
 }
 
 impl Planning {
@@ -70,7 +86,7 @@ impl Planning {
         if let Some(constraint) = &self.constraint {
             constraint.inputs(facts)?;
         }
-        if let Some(recorder) = &self.recorder {
+        if let Some(recorder) = self.recorder.as_ref().filter(|_| facts.checked != Checked::Kept) {
             recorder.goal(facts);
         }
         Ok(())

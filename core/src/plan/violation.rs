@@ -153,10 +153,21 @@ fn alias_text(alias: &Alias) -> String {
 /// What was to be added may be there already with another value, and what was to be changed or deleted may be so
 /// already: that is no violation.
 pub(super) fn of_properties(planned: &PlanDiff, old: &PropertyMap, new: &PropertyMap) -> Option<String> {
+    of_some_properties(planned, old, new, |_| true)
+}
+
+/// The same for those properties that count.
+pub(super) fn of_some_properties(
+    planned: &PlanDiff,
+    old: &PropertyMap,
+    new: &PropertyMap,
+    counts: impl Fn(&Key) -> bool,
+) -> Option<String> {
     let maps = [&planned.adds, &planned.updates, old, new];
     let keys: BTreeSet<&Key> = maps.into_iter().flat_map(PropertyMap::keys).collect();
     let mut places: Vec<String> = keys
         .into_iter()
+        .filter(|key| counts(key))
         .filter_map(|key| match present(new, key) {
             Some(value) => of_value(planned, key, present(old, key), value),
             None => of_absence(planned, key, present(old, key)),
