@@ -2,6 +2,7 @@
 import { fromFacts, fromNative, InvalidInputError, type StackwrightError } from "./errors";
 import type { EngineEvent, StepOp } from "./event";
 import type { Native } from "./native";
+import type { Names } from "./options";
 import type { PropertyMap } from "./values";
 
 /** How strictly a policy is enforced; `remediate` lets it rewrite inputs. */
@@ -54,7 +55,8 @@ export interface OperationOptions {
     replaceTargets?: string[];
     /**
      * URNs of the only resources to be worked on; in a glob, `*` stands for anything but a colon and `**` for anything. What
-     * is left out keeps its record to the letter, or is not created: its outputs are unknown then. Providers and the stack
+     * is left out keeps its record (a component still publishes
+     * outputs), or is not created: its outputs are unknown then. Providers and the stack
      * itself are always worked on. A target that names no resource fails the operation.
      */
     targets?: string[];
@@ -118,7 +120,7 @@ export interface OperationOptions {
 }
 
 /** The names of all options that the engine knows, also of those that it refuses so far. */
-export const OPERATION_OPTIONS = {
+export const OPERATION_OPTIONS: Names<OperationOptions> = {
     clearPendingCreates: true,
     continueOnError: true,
     destroyProgram: true,
@@ -153,7 +155,7 @@ export const OPERATION_OPTIONS = {
     targets: true,
     useLegacyDiff: true,
     useLegacyRefreshDiff: true,
-} as const satisfies Record<keyof OperationOptions, true>;
+};
 
 /** One step of a result. */
 export interface Step {

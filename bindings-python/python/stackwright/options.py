@@ -49,7 +49,8 @@ class OperationOptions(TypedDict, total=False):
     """URNs of resources to be replaced whatever has changed, globs as in ``targets``."""
     targets: Sequence[str]
     """URNs of the only resources to be worked on; in a glob, ``*`` stands for anything but a colon and ``**`` for anything.
-    What is left out keeps its record to the letter, or is not created: its outputs are unknown then. Providers and the
+    What is left out keeps its record (a component still publishes
+    outputs), or is not created: its outputs are unknown then. Providers and the
     stack itself are always worked on. A target that names no resource fails the operation."""
     target_dependents: bool
     """What depends on a target is a target, too."""

@@ -35,7 +35,8 @@ pub struct OperationOptions {
     /// program registers.
     pub destroy_program: bool,
     /// URNs of the only resources to be worked on; in a glob, `*` stands for anything but a colon and `**` for anything.
-    /// What is left out keeps its record to the letter, or is not created: its outputs are unknown then. Providers and
+    /// What is left out keeps its record (a component still publishes
+    /// outputs), or is not created: its outputs are unknown then. Providers and
     /// the stack itself are always worked on. A target that names no resource fails the operation.
     pub targets: Vec<String>,
     /// What depends on targets is a target, too. It says nothing without targets.

@@ -4,7 +4,7 @@ use std::{error::Error as _, fmt::Write as _};
 
 use prost::{DecodeError, Message};
 use stackwright_proto::{
-    google,
+    MESSAGE_LIMIT, google,
     pulumirpc::{ConfigureErrorMissingKeys, ErrorResourceInitFailed},
 };
 use tonic::{Code, Status};
@@ -33,20 +33,26 @@ pub(super) enum BreakDownKind {
 }
 
 /// Texts of statuses that this side makes when what it receives is no answer of the protocol.
-const NONSENSE: [&str; 5] = [
+const NONSENSE: [&str; 4] = [
     "failed to decode Protobuf message",
     "grpc-status header missing",
     "protocol error: received message with",
     "Unexpected EOF decoding stream",
-    "Error, decoded message length too large",
 ];
+
+/// Tells whether an answer was too large for this side. A provider may say the same of a request, with its own limit.
+fn is_too_large(text: &str) -> bool {
+    text.starts_with("Error, decoded message length too large")
+        && text.ends_with(&format!("the limit is: {MESSAGE_LIMIT} bytes"))
+}
 
 /// What a message that is too large to be sent makes of its own stream.
 const UNSENT: &str = "stream error sent by user";
 
 /// Tells whether a status was made on this side of the connection, and why.
 pub(crate) fn break_down(status: &Status) -> Option<BreakDown> {
-    let nonsense = NONSENSE.iter().any(|start| status.message().starts_with(start));
+    let text = status.message();
+    let nonsense = NONSENSE.iter().any(|start| text.starts_with(start)) || is_too_large(text);
     if status.source().is_none() && !nonsense {
         return None;
     }

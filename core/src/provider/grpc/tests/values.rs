@@ -189,3 +189,24 @@ async fn a_value_past_the_limit_is_not_sent_and_one_that_comes_is_unreadable() {
         .unwrap_err();
     assert!(error.unreadable && error.message.contains("too large"), "{error}");
 }
+
+#[tokio::test]
+async fn a_request_that_is_too_large_for_a_provider_was_refused_and_not_made() {
+    let fake = Fake {
+        create: Some(Box::new(|_| {
+            let text =
+                "Error, decoded message length too large: found 5000000 bytes, the limit is: 4194304 bytes";
+            Err(Status::out_of_range(text))
+        })),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let error = provider
+        .create(create(PropertyMap::new(), false))
+        .await
+        .unwrap_err();
+    assert!(
+        !error.unreadable && error.status == ProviderStatus::OutOfRange,
+        "{error}"
+    );
+}
