@@ -9,7 +9,7 @@ static int32_t register_goal(void *user_data, sw_context_t *context)
 }
 
 struct host {
-    atomic_int resolved, entries, frees;
+    atomic_int resolved, entries, begun, skipped, frees;
     int refuse_after;
 };
 
@@ -29,7 +29,13 @@ static void host_journal(void *user_data, sw_bytes_view_t request, sw_completion
 {
     struct host *host = user_data;
     sw_bytes_t *stack = json_at(request, "/stack"), *kind = json_at(request, "/entry/kind");
-    CHECK(strcmp(sw_bytes_data(stack), "\"shop/host\"") == 0 && kind != NULL);
+    sw_bytes_t *skipped = json_at(request, "/entry/skippedCreate"), *state = json_at(request, "/entry/state/urn");
+    sw_bytes_t *step = json_at(request, "/entry/operation");
+    CHECK(strcmp(sw_bytes_data(stack), "\"shop/host\"") == 0 && kind != NULL && step != NULL);
+    CHECK(!skipped || (state && strstr(sw_bytes_data(state), "::other")));
+    host->begun += strcmp(sw_bytes_data(kind), "\"begin\"") == 0;
+    host->skipped += skipped != NULL;
+    sw_bytes_free(skipped), sw_bytes_free(state), sw_bytes_free(step);
     if (++host->entries == host->refuse_after)
         CHECK(sw_completion_fail(completion, SW_PROVIDER_STATUS_ABORTED, sw_text("the disk is full")) == SW_STATUS_OK);
     else
@@ -80,14 +86,15 @@ static void the_host_resolves_reads_other_stacks_and_keeps_the_journal(void)
     OK(sw_stack_open(engine, sw_text("shop/host"), sw_text(""), NULL, &stack, &error));
     struct {
         sw_run_t run;
-        const char *goal, *text;
+        const char *goal, *options, *text;
         sw_status_t status;
         int refuse_after;
     } cases[] = {
-        {register_goal, "{\"type\": \"alias:index:Thing\", \"name\": \"a\"}", "\"create\":2", SW_STATUS_OK, 0},
-        {run_reference, NULL, "", SW_STATUS_OK, 0},
-        {register_goal, "{\"type\": \"nobody:index:Thing\", \"name\": \"a\"}", "nobody serves this", SW_STATUS_FAILED, 0},
-        {register_goal, "{\"type\": \"alias:index:Thing\", \"name\": \"b\"}", "the disk is full", SW_STATUS_UNAVAILABLE, 1},
+        {register_goal, "{\"type\": \"alias:index:Thing\", \"name\": \"a\"}", "", "\"create\":2", SW_STATUS_OK, 0},
+        {register_goal, "{\"type\": \"alias:index:Thing\", \"name\": \"other\"}", "{\"targets\": [\"**::a\"]}", "", SW_STATUS_OK, 0},
+        {run_reference, NULL, "", "", SW_STATUS_OK, 0},
+        {register_goal, "{\"type\": \"nobody:index:Thing\", \"name\": \"a\"}", "", "nobody serves this", SW_STATUS_FAILED, 0},
+        {register_goal, "{\"type\": \"alias:index:Thing\", \"name\": \"b\"}", "", "the disk is full", SW_STATUS_UNAVAILABLE, 1},
     };
     for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
         sw_operation_t *operation = NULL;
@@ -95,7 +102,7 @@ static void the_host_resolves_reads_other_stacks_and_keeps_the_journal(void)
         sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, (void *)cases[index].goal, NULL, cases[index].run};
         host.entries = 0;
         host.refuse_after = cases[index].refuse_after;
-        OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), &program, &operation, &error));
+        OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(cases[index].options), &program, &operation, &error));
         sw_status_t status = sw_operation_wait(operation, &result, &error);
         if (status != cases[index].status || !strstr(sw_bytes_data(result), cases[index].text)) {
             fprintf(stderr, "case %zu: %s: %s\n%s\n", index, sw_status_name(status), error ? sw_error_message(error) : "", sw_bytes_data(result));
@@ -106,7 +113,7 @@ static void the_host_resolves_reads_other_stacks_and_keeps_the_journal(void)
         sw_bytes_free(result);
         sw_operation_free(operation);
     }
-    CHECK(host.resolved >= 2 && provider.creates >= 1);
+    CHECK(host.resolved >= 2 && provider.creates >= 1 && host.begun > 0 && host.skipped == 1);
     sw_stack_free(stack);
     sw_engine_free(engine);
     OK(sw_runtime_free(runtime));

@@ -74,6 +74,10 @@ export interface JournalSuccess extends Entry<"success"> {
     deletedByRefresh?: boolean;
     /** True when the record was left out by targets or excludes, and was taken over as it is. */
     untargeted?: boolean;
+    /** True when the program asked for something that this run does not make, and of which nothing is recorded. */
+    skippedCreate?: boolean;
+    /** What the program asked for, when that was skipped. */
+    state?: StateRecord;
 }
 
 /** A step has failed; the state is as it was before it. */

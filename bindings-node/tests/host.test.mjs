@@ -41,6 +41,40 @@ test("a journal hears every entry in order, and a beginning before the provider 
     assert.deepEqual(heard, [], "a preview has no journal");
 });
 
+test("entries of a journal say what was left out, skipped, or found by a refresh", async () => {
+    let heard = [];
+    const provider = new Memory();
+    const things = (...names) => (context) => names.forEach((name) => context.resource(THING, name, { content: 0 }));
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: things("a", "b"),
+        journal: (entry) => void heard.push(entry),
+    });
+    const name = ({ state, new: made }) => (state ?? made?.state)?.urn.split("::").at(-1);
+    const ends = (op) => heard.filter((entry) => entry.kind === "success" && (op === undefined || entry.op === op));
+    await stack.up();
+    heard = [];
+    await stack.up({ program: things("a", "b", "c"), targets: ["**::a"] });
+    assert.deepEqual(ends().filter(({ untargeted }) => untargeted).map(name), ["b"]);
+    const [skipped, ...others] = ends().filter(({ skippedCreate }) => skippedCreate);
+    assert.equal(name(skipped), "c");
+    assert.deepEqual(others, []);
+    assert.deepEqual(skipped.state.inputs, { content: 0 });
+    assert.ok(skipped.new === undefined && skipped.removed === undefined && skipped.resultOp === "same");
+    assert.ok(!(await stack.export()).includes("::c"));
+    provider.things.delete([...provider.things.keys()].find((id) => id.startsWith("b-")));
+    for (const refreshProgram of [true, undefined]) {
+        heard = [];
+        await stack.refresh({ refreshProgram });
+        const begun = heard.filter(({ kind }) => kind === "begin").map(({ operation }) => operation);
+        const kept = ends("refresh").find((entry) => name(entry) === "a");
+        assert.ok(begun.includes(kept.operation), "a beginning comes first");
+        assert.deepEqual([kept.resultOp, kept.persistedRefresh], ["same", refreshProgram]);
+        const gone = ends("refresh").filter(({ deletedByRefresh }) => deletedByRefresh);
+        assert.equal(gone.length, refreshProgram ? 1 : 0);
+        assert.ok(gone.every(({ resultOp }) => resultOp === "delete"));
+    }
+});
+
 test("a journal that refuses an entry ends the operation with its own error", async () => {
     let refuse = "begin";
     const provider = new Memory();

@@ -92,6 +92,42 @@ def test_a_beginning_is_acknowledged_before_the_provider_is_called(make_engine: 
     assert seen == [("begin", "create", 0), ("success", "create", 1)]
 
 
+def test_entries_say_what_was_left_out_skipped_or_found_by_a_refresh(make_engine: MakeEngine, memory: Memory) -> None:
+    entries: list[sw.JournalEntry] = []
+
+    def name(entry: sw.JournalEntry) -> str:
+        state = entry.state or (entry.new.state if entry.new else {})
+        return str(state.get("urn", "")).rsplit("::", 1)[-1]
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program_of({"a": 1, "b": 1}), journal=entries.append)
+            await stack.up()
+            entries.clear()
+            await stack.up(program=program_of({"a": 2, "b": 2, "c": 1}), targets=["**::a"])
+            ends = {name(entry): entry for entry in entries if entry.kind == "success"}
+            assert [n for n, entry in ends.items() if entry.untargeted] == ["b"]
+            assert [n for n, entry in ends.items() if entry.skipped_create] == ["c"]
+            skipped = ends["c"]
+            assert skipped.state and skipped.state["inputs"] == {"x": 1}
+            assert (skipped.new, skipped.removed, skipped.elided, skipped.result_op) == (None, (), True, "same")
+            assert "c" not in {record["urn"].rsplit("::", 1)[-1] for record in await resources(stack)}
+            assert not ends["a"].untargeted and ends["a"].op == "update" and ends["a"].operation > 0
+            gone = next(id for id in memory.things if id.startswith("b-"))
+            for refresh_program in (True, False):
+                memory.things.pop(gone, None)
+                entries.clear()
+                await stack.refresh(refresh_program=refresh_program)
+                begun = {entry.operation for entry in entries if entry.kind == "begin"}
+                ends = {name(entry): entry for entry in entries if entry.op == "refresh" and entry.kind == "success"}
+                assert ends["a"].operation in begun, "a beginning comes first"
+                assert ends["a"].result_op == "same" and ends["a"].persisted_refresh is refresh_program
+                if refresh_program:
+                    assert ends[""].deleted_by_refresh and ends[""].result_op == "delete"
+
+    asyncio.run(run())
+
+
 class DiskFull(Exception):
     """What a host's own journal may raise."""
 

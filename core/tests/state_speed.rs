@@ -131,6 +131,7 @@ async fn thousands_of_tasks_append_two_hundred_thousand_entries_a_second() {
                         in_place: false,
                         elided: false,
                         untargeted: false,
+                        skipped_create: None,
                     };
                     journal.append(OperationId(1), record).await.unwrap();
                 }

@@ -46,7 +46,7 @@ class JournalEntry:
     old: int | None
     """The record that the step starts from."""
     state: Mapping[str, Any] | None
-    """The record as it is to become."""
+    """The record as it is to become; of a skipped creation, what the program asked for and nothing records."""
     keys: tuple[str, ...]
     """The properties that force a replacement."""
     diffs: tuple[str, ...]
@@ -68,6 +68,8 @@ class JournalEntry:
     """Whether a refresh found nothing: the record is gone."""
     untargeted: bool
     """Whether the record was left out by targets or excludes, and was taken over as it is."""
+    skipped_create: bool
+    """Whether the program asked for something (``state``) that this run does not make, and of which nothing is recorded."""
     order: tuple[int, ...]
     """The identities of all records, in the order that they have from now on."""
     records: tuple[Record, ...]
@@ -117,6 +119,7 @@ def parse(line: str) -> JournalEntry:
         persisted_refresh=value.get("persistedRefresh", False),
         deleted_by_refresh=value.get("deletedByRefresh", False),
         untargeted=value.get("untargeted", False),
+        skipped_create=value.get("skippedCreate", False),
         order=tuple(value.get("order") or ()),
         records=tuple(_record(record) for record in value.get("records") or ()),
         clear_pending=value.get("clearPending", False),

@@ -16,7 +16,7 @@ impl Executor {
         };
         let operation = journal.next_operation_id();
         let pending = pending_kind(step);
-        if pending.is_some() {
+        if pending.is_some() || step.op != StepOp::Replace && self.works(step) {
             let record = JournalRecord::Begin {
                 op: step.op,
                 pending,
@@ -79,9 +79,21 @@ impl Executor {
         result_op: StepOp,
         new: Option<&StateRef>,
     ) -> Option<JournalRecord> {
-        let skipped = step.detail.skipped_create || matches!(step.op, StepOp::Replace);
-        if self.journal.is_none() || skipped {
+        if self.journal.is_none() || step.op == StepOp::Replace {
             return None;
+        }
+        if step.detail.skipped_create {
+            return Some(JournalRecord::Success {
+                op: step.op,
+                result_op,
+                removed: Vec::new(),
+                marked: Vec::new(),
+                new: None,
+                in_place: false,
+                elided: true,
+                untargeted: false,
+                skipped_create: new.map(|new| Arc::clone(&new.state)),
+            });
         }
         let old = step.old.as_ref();
         let mut removed = Vec::new();
@@ -120,6 +132,7 @@ impl Executor {
             new: recorded,
             elided,
             untargeted: step.detail.untargeted,
+            skipped_create: None,
         })
     }
 }

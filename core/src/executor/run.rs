@@ -106,7 +106,7 @@ impl Executor {
     }
 
     /// Tells whether the step takes a slot: whether a provider works for it.
-    fn works(&self, step: &Step) -> bool {
+    pub(super) fn works(&self, step: &Step) -> bool {
         let Some(subject) = step.subject() else {
             return false;
         };

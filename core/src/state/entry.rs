@@ -52,7 +52,7 @@ pub struct JournalEntry {
 /// What an entry records. Every prefix of a journal yields a valid snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JournalRecord {
-    /// A step begins; its provider has not been called yet.
+    /// A step begins; its provider has not been called yet. Steps that call none do not say when they begin.
     Begin {
         /// What the step does.
         op: StepOp,
@@ -88,6 +88,9 @@ pub enum JournalRecord {
         elided: bool,
         /// True when the record was left out by targets or excludes, and was taken over as it is.
         untargeted: bool,
+        /// What the program asked for and this run does not make, as the program sees it: a skipped creation, of which
+        /// nothing is recorded. `new` is `None` then, and the entry elided.
+        skipped_create: Option<Arc<ResourceState>>,
     },
     /// A step has failed and changed nothing.
     Failure {
@@ -123,7 +126,9 @@ impl JournalRecord {
     pub const fn is_elided(&self) -> bool {
         matches!(
             self,
-            Self::Success { elided: true, .. } | Self::Outputs { elided: true, .. }
+            Self::Success { elided: true, .. }
+                | Self::Outputs { elided: true, .. }
+                | Self::Begin { pending: None, .. }
         )
     }
 

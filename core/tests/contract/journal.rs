@@ -6,8 +6,13 @@ use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind, Result, StackSettings,
     event::EventPayload,
+    executor::StepOp,
     operation::{OperationKind, OperationOptions},
-    state::{JournalEntry, JournalRecord, Ledger, integrity, journal::JournalReceiver},
+    property::json::SecretForm,
+    state::{
+        JournalEntry, JournalRecord, Ledger, integrity,
+        journal::{EntryJson, JournalReceiver},
+    },
 };
 
 use crate::fixture::{Scripted, program, stack};
@@ -168,4 +173,102 @@ async fn an_entry_says_whether_its_record_was_left_out() {
     let mut ends: Vec<_> = ends.filter(|(name, _)| name == "a" || name == "b").collect();
     ends.sort();
     assert_eq!(ends, [("a".to_owned(), false), ("b".to_owned(), true)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_tells_of_what_was_asked_for_and_not_made_and_changes_nothing() {
+    let provider = Arc::new(Scripted::default());
+    let (receiver, settings) = receiver(&provider, None);
+    let stack = stack(&provider, settings).await;
+    let options = OperationOptions::default();
+    let first = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
+    assert!(first.wait().await.error.is_none());
+    receiver.entries.lock().unwrap().clear();
+    let before = stack.snapshot().await.unwrap();
+    let options = OperationOptions {
+        targets: vec!["**::a".to_owned()],
+        ..OperationOptions::default()
+    };
+    let second = stack.start(
+        OperationKind::Update,
+        options,
+        Some(program(&[("a", "2"), ("c", "1")])),
+    );
+    let result = second.wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let entries = receiver.entries.lock().unwrap();
+    let mut ledger = Ledger::new(before);
+    let mut skipped = Vec::new();
+    for (entry, _) in &*entries {
+        let composed = ledger.compose().unwrap();
+        ledger.apply(entry).unwrap();
+        integrity::verify(&ledger.compose().unwrap()).unwrap();
+        if let JournalRecord::Success {
+            skipped_create: Some(state),
+            ..
+        } = &entry.record
+        {
+            assert!(entry.record.is_elided(), "stores have nothing to write");
+            assert_eq!(ledger.compose().unwrap().resources, composed.resources);
+            let json = serde_json::to_value(EntryJson::new(entry, SecretForm::Plaintext)).unwrap();
+            assert_eq!(json["skippedCreate"], true);
+            assert_eq!(json["resultOp"], "same");
+            assert_eq!(json["state"]["inputs"], serde_json::json!({"value": "1"}));
+            assert!(entry.operation.0 > 0 && json.get("new").is_none() && json.get("removed").is_none());
+            skipped.push(state.urn.name().to_owned());
+        }
+    }
+    assert_eq!(skipped, ["c"]);
+    assert_eq!(ledger.compose().unwrap().resources, result.snapshot.resources);
+    let recorded = result.snapshot.resources.iter();
+    assert!(recorded.into_iter().all(|state| state.urn.name() != "c"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_of_what_is_recorded_begins_before_the_provider_is_called_too() {
+    let provider = Arc::new(Scripted::default());
+    let (receiver, settings) = receiver(&provider, None);
+    let stack = stack(&provider, settings).await;
+    let options = OperationOptions::default();
+    let made = stack.start(
+        OperationKind::Update,
+        options.clone(),
+        Some(program(&[("a", "1")])),
+    );
+    assert!(made.wait().await.error.is_none());
+    receiver.entries.lock().unwrap().clear();
+    let called = provider.calls.lock().unwrap().len();
+    let before = stack.snapshot().await.unwrap();
+    let result = stack.start(OperationKind::Refresh, options, None).wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let entries = receiver.entries.lock().unwrap();
+    let mut ledger = Ledger::new(before.clone());
+    let mut begun = Vec::new();
+    for (entry, calls) in &*entries {
+        ledger.apply(entry).unwrap();
+        match &entry.record {
+            JournalRecord::Begin { op, old, pending, .. } => {
+                assert_eq!((*op, *pending, *calls), (StepOp::Refresh, None, called));
+                assert_eq!(
+                    ledger.compose().unwrap().resources,
+                    before.resources,
+                    "nothing has changed yet"
+                );
+                begun.push((entry.operation, old.as_ref().unwrap().state.urn.name().to_owned()));
+            }
+            JournalRecord::Success {
+                op: StepOp::Refresh,
+                result_op,
+                new: Some(new),
+                ..
+            } if new.state.urn.name() == "a" => {
+                assert_eq!(*result_op, StepOp::Same);
+                let (operation, name) = begun.last().unwrap();
+                assert_eq!((entry.operation, name.as_str()), (*operation, "a"));
+                assert_eq!(*calls, called + 1);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(begun.len(), 1);
 }

@@ -5,7 +5,7 @@
 //! | kind | fields |
 //! | --- | --- |
 //! | `begin` | `op`; `pending` (`creating`…); `old` `{id}`; `state` (the record as it is to become); `keys`, `diffs`, `detailedDiff` `{path: {kind, inputDiff}}` |
-//! | `success` | `op`, `resultOp`; `removed` `[id]`; `marked` `[{id, mark}]`, mark `delete` or `pendingReplacement`; `new` `{id, state}`; `inPlace`; `elided`; `persistedRefresh`; `deletedByRefresh`; `untargeted` |
+//! | `success` | `op`, `resultOp`; `removed` `[id]`; `marked` `[{id, mark}]`, mark `delete` or `pendingReplacement`; `new` `{id, state}`; `inPlace`; `elided`; `persistedRefresh`; `deletedByRefresh`; `untargeted`; `skippedCreate`, with `state` (what the program asked for and nothing records) |
 //! | `failure` | `op` |
 //! | `outputs` | `new` `{id, state}`; `elided` |
 //! | `base-written` | `records` `[{id, state}]` |
@@ -49,7 +49,12 @@ impl<'a> EntryJson<'a> {
 pub(super) fn for_each_state<'a>(entry: &'a JournalEntry, mut visit: impl FnMut(&'a ResourceState)) {
     match &entry.record {
         JournalRecord::Begin { new, .. } => new.iter().for_each(|state| visit(state)),
-        JournalRecord::Success { new, .. } => new.iter().for_each(|new| visit(&new.state)),
+        JournalRecord::Success {
+            new, skipped_create, ..
+        } => {
+            skipped_create.iter().for_each(|state| visit(state));
+            new.iter().for_each(|new| visit(&new.state));
+        }
         JournalRecord::Outputs { new, .. } => visit(&new.state),
         JournalRecord::BaseWritten { resources: records }
         | JournalRecord::BaseRebuilt {
@@ -164,6 +169,7 @@ impl Serialize for EntryJson<'_> {
                 in_place,
                 elided,
                 untargeted,
+                skipped_create,
             } => {
                 put!("kind", "success");
                 put!("op", op);
@@ -185,6 +191,10 @@ impl Serialize for EntryJson<'_> {
                 put!("persistedRefresh", &true, unless !entry.record.is_persisted_refresh());
                 put!("deletedByRefresh", &true, unless !entry.record.is_deleted_by_refresh());
                 put!("untargeted", &true, unless !*untargeted);
+                if let Some(state) = skipped_create {
+                    put!("skippedCreate", &true);
+                    put!("state", &RecordJson::new(state, form));
+                }
             }
             JournalRecord::Failure { op } => {
                 put!("kind", "failure");
@@ -262,6 +272,8 @@ pub(super) struct EntryFields {
     elided: bool,
     #[serde(default)]
     untargeted: bool,
+    #[serde(default)]
+    skipped_create: bool,
     #[serde(default)]
     records: Vec<RefFields>,
     #[serde(default)]
@@ -376,6 +388,7 @@ impl EntryFields {
                 in_place: self.in_place,
                 elided: self.elided,
                 untargeted: self.untargeted,
+                skipped_create: state.filter(|_| self.skipped_create),
             },
             Kind::Failure => JournalRecord::Failure { op: op()? },
             Kind::Outputs => JournalRecord::Outputs {

@@ -82,6 +82,7 @@ impl Stack {
             in_place: false,
             elided: false,
             untargeted: false,
+            skipped_create: None,
         };
         self.journal.append(operation, record).await.unwrap();
     }

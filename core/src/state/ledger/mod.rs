@@ -139,7 +139,9 @@ impl Ledger {
             JournalRecord::Begin {
                 pending, old, new, ..
             } => {
-                self.settle(Settled::ButCreations);
+                if pending.is_some() {
+                    self.settle(Settled::ButCreations);
+                }
                 let resource = match pending {
                     Some(PendingOperationKind::Deleting) => {
                         old.as_ref().map(|old| &old.state).or(new.as_ref())

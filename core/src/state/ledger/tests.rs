@@ -172,6 +172,7 @@ impl Play {
             in_place: op == StepOp::Refresh,
             elided,
             untargeted: false,
+            skipped_create: None,
         });
     }
 
@@ -185,6 +186,7 @@ impl Play {
             in_place: false,
             elided: false,
             untargeted: false,
+            skipped_create: None,
         });
     }
 
@@ -481,6 +483,7 @@ fn same(id: u64, state: ResourceState, elided: bool) -> JournalRecord {
         in_place: false,
         elided,
         untargeted: false,
+        skipped_create: None,
     }
 }
 

@@ -78,6 +78,7 @@ async fn create_thing(journal: &Journal, state: Arc<ResourceState>) {
         in_place: false,
         elided: false,
         untargeted: false,
+        skipped_create: None,
     };
     journal.append(operation, record).await.unwrap();
 }
@@ -217,6 +218,7 @@ async fn a_crash_at_any_write_leaves_a_stack_that_opens_with_what_was_acknowledg
                     in_place: false,
                     elided: false,
                     untargeted: false,
+                    skipped_create: None,
                 };
                 journal.append(operation, record).await?;
                 let committed = async {

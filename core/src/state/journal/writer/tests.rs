@@ -33,6 +33,7 @@ fn created(journal: &Journal, name: &str) -> JournalRecord {
         in_place: false,
         elided: false,
         untargeted: false,
+        skipped_create: None,
     }
 }
 
