@@ -126,6 +126,8 @@ export interface EngineSettings {
   secrets?: SecretsEntry
   /** The façade's number of the object that fetches remote assets. */
   fetch?: number
+  /** The façade's number of the object that names real things. */
+  autonamer?: number
 }
 
 /** A kind of error: the name that its class of the façade carries as `code`, and what it carries as `errorClass`. */

@@ -486,6 +486,12 @@ typedef struct sw_host_t {
    * Takes an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine goes on when it
    * is answered; a failure refuses the entry, and the operation ends with it. Records are those of deployments, in
    * which the `ciphertext` of a secret is the base64 of its JSON text.
+   * An entry has `sequence`, `operation` (the number of its step) and `kind`: `begin`, before the provider is called,
+   * with `op`, `pending`, `old`, `state`, `keys`, `diffs`, `detailedDiff`; `success` with `op`, `resultOp`, `removed`,
+   * `marked`, `new` and the flags `inPlace`, `elided`, `untargeted`, `persistedRefresh`, `deletedByRefresh`,
+   * `skippedCreate` (with `state`: what was asked for, is not made and not recorded); `failure` with `op`; `outputs` with
+   * `new`; `base-written` with `records`; `base-rebuilt` with `order`, `records`, `clearPending`. Fields with nothing in
+   * them are left out.
    */
   sw_call_t journal;
   /**
@@ -501,6 +507,15 @@ typedef struct sw_host_t {
    * no JSON. Null: the engine does so, over HTTP.
    */
   sw_call_t fetch;
+  /**
+   * Says how the real thing of a resource is to be named, in the stead of `pulumi:autonaming` of the configuration:
+   * `{"urn", "type", "name", "randomSeed": base64 of 32 bytes, "preview"}` → `{"proposedName": "…", "mode":
+   * "propose"|"enforce"|"disable", "deleteBeforeReplace": false, "warnIfUnsupported": false}`, of which only the name is
+   * required (`disable` needs none); `{}` leaves the name to the provider. Asked once for each registration of a
+   * resource that is no component and no provider; a failure ends the operation. Providers get the answer with `check`.
+   * Names that are drawn from the seed are in an update those that its preview showed.
+   */
+  sw_call_t propose_name;
 } sw_host_t;
 
 /**

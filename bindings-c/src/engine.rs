@@ -259,6 +259,9 @@ fn build(
     if let Some(reader) = host.and_then(Host::stack_reader) {
         builder = builder.stacks(reader);
     }
+    if let Some(autonamer) = host.and_then(Host::autonamer) {
+        builder = builder.autonamer(autonamer);
+    }
     if let Some(fetch) = host.and_then(Host::fetch) {
         builder = builder.fetch(fetch);
     }

@@ -128,6 +128,13 @@ fn the_host_is_asked_and_told() {
 }
 
 #[test]
+fn the_host_names_real_things() {
+    let program = compile("gcc", "c11", "names.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
 fn stacks_are_told_of_and_unlocked() {
     let program = compile("gcc", "c11", "stacks.c");
     run(with_library(&mut Command::new(&program)));

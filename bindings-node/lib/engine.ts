@@ -2,6 +2,8 @@
 import { Bridge } from "./bridge";
 import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
 import {
+    type Autonamer,
+    autonamerHost,
     type Fetch,
     fetchHost,
     journalHost,
@@ -49,6 +51,8 @@ export interface EngineOptions {
     secrets?: Secrets;
     /** Gets what URIs of remote assets name; without it, the engine does, over HTTP. */
     fetch?: Fetch;
+    /** Says how real things are named; without it, the configuration's `pulumi:autonaming` does. */
+    autonamer?: Autonamer;
     /** The copy of `@pulumi/pulumi` whose dynamic providers are started: a path in it or beside it. */
     sdk?: string | URL;
 }
@@ -72,6 +76,7 @@ const ENGINE_OPTIONS: Names<EngineOptions> = {
     stackReader: true,
     secrets: true,
     fetch: true,
+    autonamer: true,
     sdk: true,
 };
 
@@ -139,6 +144,13 @@ export class Engine {
                         : { stackReader: bridge.addHost(stackReaderHost(options.stackReader)) }),
                     ...(options.secrets === undefined ? {} : { secrets: secretsEntry(bridge, options.secrets) }),
                     ...(options.fetch === undefined ? {} : { fetch: bridge.addHost(fetchHost(options.fetch)) }),
+                    ...(options.autonamer === undefined
+                        ? {}
+                        : {
+                              autonamer: bridge.addHost(
+                                  autonamerHost(options.autonamer, (urn, error) => bridge.raised.ofProvider({ urn }, error)),
+                              ),
+                          }),
                     ...(plugins.path === undefined ? {} : { pluginPath: plugins.path }),
                     ...(plugins.cache === undefined ? {} : { pluginCache: plugins.cache }),
                 }),

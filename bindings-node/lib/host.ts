@@ -1,6 +1,8 @@
-/** What a host supplies beside providers: a journal, a reader of other stacks, its own encryption, remote assets. */
-import { StackwrightError } from "./errors";
+/** What a host supplies beside providers: a journal, a reader of other stacks, its own encryption, remote assets, names. */
+import { InvalidInputError, StackwrightError } from "./errors";
 import type { JournalEntry } from "./journal";
+import { described, type Names, refuseUnknown } from "./options";
+import type { Autonaming, ResourceSubject } from "./provider";
 import type { PropertyMap } from "./values";
 
 type Answer<T> = T | PromiseLike<T>;
@@ -31,6 +33,33 @@ export interface StackResource {
  */
 export type Fetch = (uri: string) => Answer<Uint8Array>;
 
+/** Asks how the real thing of a resource is to be named. */
+export interface NamingRequest extends ResourceSubject {
+    /** 32 random bytes. A plan keeps them: names that are drawn from them are those that the preview showed. */
+    randomSeed: Uint8Array;
+    /** True while previewing. */
+    preview: boolean;
+}
+
+/** What a provider is told about the name of one real thing. */
+export interface ProposedName {
+    /** The name; may be left out for the mode `disable` alone. */
+    name?: string;
+    /** How much the provider may differ from it; `propose` when absent. */
+    mode?: Autonaming["mode"];
+    /** The name would be the same again, so that a replacement must delete the old thing first. */
+    deleteBeforeReplace?: boolean;
+    /** Whether people are warned of a provider that does not heed names. */
+    warnIfUnsupported?: boolean;
+}
+
+/**
+ * Says how real things are named, in the stead of `pulumi:autonaming` of the configuration: asked once for each registration
+ * of a resource that is no component and no provider, concurrently. A text proposes a name that the provider may change;
+ * nothing leaves the name to the provider. What it throws ends the operation.
+ */
+export type Autonamer = (request: NamingRequest) => Answer<ProposedName | string | null | undefined | void>;
+
 /** A host's own encryption of secrets. Called concurrently; the text of what it throws must hold no secret. */
 export interface Secrets {
     /** What states call it; states of another kind are opened with the passphrase. `host` when absent. */
@@ -51,6 +80,7 @@ export interface HostObject {
     encrypt?(plaintexts: string[]): unknown;
     decrypt?(ciphertexts: string[]): unknown;
     fetch?(uri: string): unknown;
+    proposeName?(request: NamingRequest): unknown;
 }
 
 /** Keeps what was thrown, as the cause of the error that comes of it. */
@@ -87,6 +117,45 @@ export function stackReaderHost(reader: StackReader): HostObject {
  */
 export function fetchHost(fetch: Fetch): HostObject {
     return { fetch: (uri) => told(async () => ({ content: await fetch(uri) })) };
+}
+
+/**
+ * Makes an object that names real things.
+ * @internal
+ */
+export function autonamerHost(autonamer: Autonamer, keep: (urn: string, error: unknown) => void): HostObject {
+    return {
+        proposeName: (request) =>
+            told(
+                async () => ({ proposal: proposed(await autonamer(request)) }),
+                (error) => keep(request.urn, error),
+            ),
+    };
+}
+
+const PROPOSED_NAME: Names<ProposedName> = { name: true, mode: true, deleteBeforeReplace: true, warnIfUnsupported: true };
+const MODES: Names<{ [mode in Autonaming["mode"]]: true }> = { propose: true, enforce: true, disable: true };
+
+/** Checks what an autonamer returned, and completes it. */
+function proposed(answer: ProposedName | string | null | undefined | void): ProposedName | undefined {
+    if (answer === undefined || answer === null) {
+        return undefined;
+    }
+    if (typeof answer === "string") {
+        return proposed({ name: answer });
+    }
+    if (typeof answer !== "object") {
+        throw new InvalidInputError(`an autonamer returns an object, a text or nothing, not ${described(answer)}`);
+    }
+    refuseUnknown("a proposed name", answer, PROPOSED_NAME);
+    const { name = "", mode = "propose" } = answer;
+    if (!Object.hasOwn(MODES, mode)) {
+        throw new InvalidInputError(`the mode of a name is one of ${Object.keys(MODES).join(", ")}, not "${mode}"`);
+    }
+    if (typeof name !== "string" || (name === "" && mode !== "disable")) {
+        throw new InvalidInputError(`an autonamer returned the mode "${mode}" without a name`);
+    }
+    return { ...answer, name, mode };
 }
 
 /**

@@ -26,8 +26,11 @@ export {
 } from "./event";
 export { type AnyProgram, LanguageRuntime, languageRuntime } from "./program";
 export {
+    type Autonamer,
     type Fetch,
     type JournalReceiver,
+    type NamingRequest,
+    type ProposedName,
     type Secrets,
     type StackReader,
     type StackResource,

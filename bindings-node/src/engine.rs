@@ -89,6 +89,8 @@ pub struct EngineSettings {
     pub secrets: Option<SecretsEntry>,
     /// The façade's number of the object that fetches remote assets.
     pub fetch: Option<u32>,
+    /// The façade's number of the object that names real things.
+    pub autonamer: Option<u32>,
 }
 
 /// What is said of a stack when it is opened.
@@ -199,6 +201,9 @@ fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<
     }
     if let Some(number) = settings.fetch {
         builder = builder.fetch(JsHost::new(shared, number));
+    }
+    if let Some(number) = settings.autonamer {
+        builder = builder.autonamer(JsHost::new(shared, number));
     }
     for entry in settings.providers {
         let package = entry.package.clone();

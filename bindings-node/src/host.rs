@@ -1,4 +1,5 @@
-//! What a host supplies beside providers: a journal, a reader of stacks, encryption, remote assets. Asked over the bridge.
+//! What a host supplies beside providers: a journal, a reader of stacks, encryption, remote assets, names. Asked over
+//! the bridge.
 
 use std::sync::Arc;
 
@@ -6,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use stackwright::{
     Error, ErrorKind, Result,
+    autonaming::{Autonamer, NamingRequest, Proposal},
     property::{PropertyMap, hash::Fetch, json::SecretForm},
     provider::builtin::StackReader,
     secrets::SecretsCallbacks,
@@ -118,6 +120,16 @@ impl Fetch for JsHost {
             .await?
         {
             Answered::Content(content) => Ok(content),
+            _ => Err(mismatch()),
+        }
+    }
+}
+
+#[async_trait]
+impl Autonamer for JsHost {
+    async fn propose(&self, request: NamingRequest) -> Result<Option<Proposal>> {
+        match self.ask(Request::ProposeName(request), ErrorKind::Failed).await? {
+            Answered::Proposal(proposal) => Ok(proposal),
             _ => Err(mismatch()),
         }
     }

@@ -44,6 +44,7 @@ export async function hosting(): Promise<void> {
     const engine = new Engine({
         store: "memory://",
         stackReader: { stackOutputs: () => ({ a: 1 }), stackResourceOutputs: async () => ({}) },
+        autonamer: async ({ name, randomSeed }) => (randomSeed.length ? { name, mode: "enforce" } : name),
         secrets: { kind: "vault", state: { key: "id" }, encrypt: (texts) => texts, decrypt: async (texts) => texts },
     });
     const stack = await engine.stack("a/b", {
@@ -60,6 +61,8 @@ export async function hosting(): Promise<void> {
     const operation = stack.up({ holdSession: true });
     await operation;
     await operation.release();
+    // @ts-expect-error there is no such mode
+    new Engine({ store: "memory://", autonamer: () => ({ name: "x", mode: "shout" }) });
     // @ts-expect-error decryption is needed too
     new Engine({ store: "memory://", secrets: { encrypt: (texts) => texts } });
 }

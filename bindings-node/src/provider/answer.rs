@@ -5,11 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use napi::{Result, sys::ValueType};
 use stackwright::{
+    autonaming::Proposal,
     event::{DetailedDiff, DiffKind, PropertyDiff},
     property::PropertyMap,
     provider::{
-        CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InitFailure, InvokeResponse,
-        ProviderError, ProviderStatus, ReadResponse, Resolution, UpdateResponse,
+        Autonaming, AutonamingMode, CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse,
+        InitFailure, InvokeResponse, ProviderError, ProviderStatus, ReadResponse, Resolution, UpdateResponse,
     },
 };
 
@@ -32,6 +33,7 @@ pub(crate) enum Answered {
     Values(PropertyMap),
     Texts(Vec<String>),
     Content(Bytes),
+    Proposal(Option<Proposal>),
     /// What a host threw; the code is that of an error of ours.
     Refused {
         code: Option<String>,
@@ -91,14 +93,14 @@ impl Answered {
             method::INVOKE => Ok(Self::Invoke(InvokeResponse::default())),
             method::RESOLVE if present => resolution(reader, shared, value),
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
-            method::RECEIVE..=method::FETCH if present => host(reader, method, value),
+            method::RECEIVE..=method::PROPOSE_NAME if present => host(reader, method, value),
             _ => Ok(Self::Nothing),
         }
     }
 }
 
-/// Reads what the façade made of a host's answer: `{ values }`, `{ texts }`, `{ content }`, or `{ refused: { code, message }
-/// }`.
+/// Reads what the façade made of a host's answer: `{ values }`, `{ texts }`, `{ content }`, `{ proposal }`, or
+/// `{ refused: { code, message } }`.
 fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
     if let Some(refused) = reader.field(value, "refused")? {
         return Ok(Answered::Refused {
@@ -119,7 +121,27 @@ fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
             let wrong = || napi::Error::from_reason("expected a Buffer or Uint8Array");
             Answered::Content(content.ok_or_else(wrong)?)
         }
+        method::PROPOSE_NAME => Answered::Proposal(match reader.field(value, "proposal")? {
+            Some(proposal) => Some(read_proposal(reader, proposal)?),
+            None => None,
+        }),
         _ => Answered::Nothing,
+    })
+}
+
+/// Reads the façade's description of a proposed name.
+fn read_proposal(reader: &Reader, value: Js) -> Result<Proposal> {
+    let name = reader.text_field(value, "mode")?.unwrap_or_default();
+    let mode = AutonamingMode::ALL.into_iter().find(|mode| mode.name() == name);
+    let mode = mode.ok_or_else(|| napi::Error::from_reason(format!("there is no mode {name:?} of names")))?;
+    let flag = |name| -> Result<bool> { Ok(reader.bool_field(value, name)?.unwrap_or_default()) };
+    Ok(Proposal {
+        autonaming: Autonaming {
+            proposed_name: reader.text_field(value, "name")?.unwrap_or_default(),
+            mode,
+        },
+        delete_before_replace: flag("deleteBeforeReplace")?,
+        warn_if_unsupported: flag("warnIfUnsupported")?,
     })
 }
 

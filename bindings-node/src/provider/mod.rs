@@ -30,7 +30,7 @@ use crate::{
 
 /// The methods that an object may have, with the names and the bits that the façade knows.
 pub(crate) mod method {
-    pub(crate) const NAMES: [&str; 19] = [
+    pub(crate) const NAMES: [&str; 20] = [
         "checkConfig",
         "diffConfig",
         "configure",
@@ -50,6 +50,7 @@ pub(crate) mod method {
         "encrypt",
         "decrypt",
         "fetch",
+        "proposeName",
     ];
     pub(crate) const CHECK_CONFIG: u32 = 0;
     pub(crate) const DIFF_CONFIG: u32 = 1;
@@ -71,6 +72,7 @@ pub(crate) mod method {
     pub(crate) const ENCRYPT: u32 = 16;
     pub(crate) const DECRYPT: u32 = 17;
     pub(crate) const FETCH: u32 = 18;
+    pub(crate) const PROPOSE_NAME: u32 = 19;
 }
 
 /// The names of provider methods: a provider's `methods` has bit N set when it has the Nth.

@@ -46,7 +46,8 @@ fn sent(request: &Request) -> Sent {
         | Request::StackResourceOutputs(_)
         | Request::Encrypt(_)
         | Request::Decrypt(_)
-        | Request::Fetch(_) => (none(), none()),
+        | Request::Fetch(_)
+        | Request::ProposeName(_) => (none(), none()),
     };
     Sent { inputs, outputs }
 }
@@ -74,6 +75,7 @@ pub(super) fn wrap(answered: &mut Answered, sent: &Sent) {
         Answered::Diff(_)
         | Answered::Resolution(_)
         | Answered::Content(_)
+        | Answered::Proposal(_)
         | Answered::Values(_)
         | Answered::Texts(_)
         | Answered::Refused { .. }
@@ -126,6 +128,7 @@ fn maps(request: &mut Request) -> Vec<&mut PropertyMap> {
         | Request::StackResourceOutputs(_)
         | Request::Encrypt(_)
         | Request::Decrypt(_)
-        | Request::Fetch(_) => Vec::new(),
+        | Request::Fetch(_)
+        | Request::ProposeName(_) => Vec::new(),
     }
 }

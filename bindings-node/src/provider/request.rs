@@ -2,6 +2,7 @@
 
 use napi::Result;
 use stackwright::{
+    autonaming::NamingRequest,
     property::PropertyMap,
     provider::{
         CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
@@ -37,6 +38,7 @@ pub(crate) enum Request {
     Decrypt(Vec<String>),
     /// The URI of a remote asset.
     Fetch(String),
+    ProposeName(NamingRequest),
 }
 
 impl Request {
@@ -62,6 +64,7 @@ impl Request {
             Self::Encrypt(_) => method::ENCRYPT,
             Self::Decrypt(_) => method::DECRYPT,
             Self::Fetch(_) => method::FETCH,
+            Self::ProposeName(_) => method::PROPOSE_NAME,
         }
     }
 
@@ -85,7 +88,8 @@ impl Request {
             | Self::StackResourceOutputs(_)
             | Self::Encrypt(_)
             | Self::Decrypt(_)
-            | Self::Fetch(_) => PropertyMap::new(),
+            | Self::Fetch(_)
+            | Self::ProposeName(_) => PropertyMap::new(),
         }
     }
 
@@ -146,6 +150,7 @@ impl Request {
             }
             Self::Cancel | Self::Close => {}
             Self::Resolve(request) => resolve(writer, object, request)?,
+            Self::ProposeName(request) => naming(writer, object, request)?,
             Self::Receive(text)
             | Self::StackOutputs(text)
             | Self::StackResourceOutputs(text)
@@ -174,6 +179,18 @@ fn resolve(writer: &Writer, object: Js, request: &ResolutionRequest) -> Result<(
     writer.scope().set_named(object, "checksums", checksums)
 }
 
+fn naming(writer: &Writer, object: Js, request: &NamingRequest) -> Result<()> {
+    subject(
+        writer,
+        object,
+        &request.urn,
+        &request.resource_type,
+        &request.name,
+    )?;
+    seed(writer, object, &request.random_seed)?;
+    writer.set_bool(object, "preview", request.preview)
+}
+
 fn check(writer: &Writer, object: Js, request: &CheckRequest) -> Result<()> {
     subject(
         writer,
@@ -186,8 +203,7 @@ fn check(writer: &Writer, object: Js, request: &CheckRequest) -> Result<()> {
         writer.set_map(object, "oldInputs", olds)?;
     }
     writer.set_map(object, "inputs", &request.news)?;
-    let seed = writer.scope().bytes(&request.random_seed)?;
-    writer.scope().set_named(object, "randomSeed", seed)?;
+    seed(writer, object, &request.random_seed)?;
     if let Some(autonaming) = &request.autonaming {
         let naming = writer.scope().object()?;
         writer.set_text(naming, "proposedName", &autonaming.proposed_name)?;
@@ -235,6 +251,11 @@ fn subject(writer: &Writer, object: Js, urn: &Urn, resource_type: &TypeToken, na
     writer.set_text(object, "urn", urn.as_str())?;
     writer.set_text(object, "type", resource_type.as_ref())?;
     writer.set_text(object, "name", name)
+}
+
+fn seed(writer: &Writer, object: Js, seed: &[u8]) -> Result<()> {
+    let seed = writer.scope().bytes(seed)?;
+    writer.scope().set_named(object, "randomSeed", seed)
 }
 
 fn identity(writer: &Writer, object: Js, id: &ResourceId) -> Result<()> {

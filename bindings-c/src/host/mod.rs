@@ -1,4 +1,6 @@
-//! The host's say: who serves a package, what other stacks gave out, remote assets, its encryption, and its journal.
+//! The host's say: who serves a package, what other stacks gave out, remote assets, names, its encryption, and its journal.
+
+mod name;
 
 use std::{collections::BTreeMap, ffi::c_void, sync::Arc};
 
@@ -7,6 +9,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use stackwright::{
     Error, ErrorKind,
+    autonaming::{Autonamer, NamingRequest, Proposal},
     property::{
         PropertyMap,
         hash::Fetch,
@@ -20,6 +23,7 @@ use stackwright::{
     },
 };
 
+use self::name::{NamingDocument, Proposed};
 use crate::{
     foreign::{UserData, sw_free_t},
     guard::{Failure, Outcome, sized},
@@ -62,6 +66,12 @@ pub struct sw_host_t {
     /// Takes an entry of a stack's journal: `{"stack": "project/name", "entry": {…}}` → `{}`. The engine goes on when it
     /// is answered; a failure refuses the entry, and the operation ends with it. Records are those of deployments, in
     /// which the `ciphertext` of a secret is the base64 of its JSON text.
+    /// An entry has `sequence`, `operation` (the number of its step) and `kind`: `begin`, before the provider is called,
+    /// with `op`, `pending`, `old`, `state`, `keys`, `diffs`, `detailedDiff`; `success` with `op`, `resultOp`, `removed`,
+    /// `marked`, `new` and the flags `inPlace`, `elided`, `untargeted`, `persistedRefresh`, `deletedByRefresh`,
+    /// `skippedCreate` (with `state`: what was asked for, is not made and not recorded); `failure` with `op`; `outputs` with
+    /// `new`; `base-written` with `records`; `base-rebuilt` with `order`, `records`, `clearPending`. Fields with nothing in
+    /// them are left out.
     pub journal: sw_call_t,
     /// Encrypts secrets in place of the engine, in order: `["text", …]` → as many texts.
     pub encrypt: sw_call_t,
@@ -70,6 +80,13 @@ pub struct sw_host_t {
     /// Gets what the URI of a remote asset or archive names, for its hash: `{"uri": "…"}` → the content itself, which is
     /// no JSON. Null: the engine does so, over HTTP.
     pub fetch: sw_call_t,
+    /// Says how the real thing of a resource is to be named, in the stead of `pulumi:autonaming` of the configuration:
+    /// `{"urn", "type", "name", "randomSeed": base64 of 32 bytes, "preview"}` → `{"proposedName": "…", "mode":
+    /// "propose"|"enforce"|"disable", "deleteBeforeReplace": false, "warnIfUnsupported": false}`, of which only the name is
+    /// required (`disable` needs none); `{}` leaves the name to the provider. Asked once for each registration of a
+    /// resource that is no component and no provider; a failure ends the operation. Providers get the answer with `check`.
+    /// Names that are drawn from the seed are in an update those that its preview showed.
+    pub propose_name: sw_call_t,
 }
 
 /// The host's table.
@@ -146,6 +163,13 @@ impl Host {
 
     pub(crate) fn fetch(self: &Arc<Self>) -> Option<Arc<dyn Fetch>> {
         self.functions.fetch.is_some().then(|| Arc::clone(self) as _)
+    }
+
+    pub(crate) fn autonamer(self: &Arc<Self>) -> Option<Arc<dyn Autonamer>> {
+        self.functions
+            .propose_name
+            .is_some()
+            .then(|| Arc::clone(self) as _)
     }
 
     pub(crate) fn journal(self: &Arc<Self>, stack: String) -> Option<Arc<dyn JournalReceiver>> {
@@ -316,6 +340,25 @@ impl Fetch for Host {
             .ask(self.functions.fetch, request, ErrorKind::Unavailable, "fetch")
             .await?;
         Ok(content.into())
+    }
+}
+
+#[async_trait]
+impl Autonamer for Host {
+    async fn propose(&self, request: NamingRequest) -> stackwright::Result<Option<Proposal>> {
+        let document = to_vec(&NamingDocument::from(request))?;
+        let answer = self
+            .ask(
+                self.functions.propose_name,
+                document,
+                ErrorKind::Failed,
+                "propose_name",
+            )
+            .await?;
+        if answer.is_empty() {
+            return Ok(None);
+        }
+        read::<Proposed>(&answer, "propose_name")?.into_proposal()
     }
 }
 
