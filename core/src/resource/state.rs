@@ -119,6 +119,15 @@ impl ResourceState {
         self.options.replace_with.iter().for_each(&mut visit);
     }
 
+    /// Drops every reference that [`Self::for_each_dependency`] visits and `keep` does not want.
+    pub(crate) fn retain_dependencies(&mut self, keep: impl Fn(&Urn) -> bool) {
+        self.parent = self.parent.take().filter(&keep);
+        self.dependencies.retain(&keep);
+        self.property_dependencies.for_each_mut(|urns| urns.retain(&keep));
+        self.options.deleted_with = self.options.deleted_with.take().filter(&keep);
+        self.options.replace_with.retain(&keep);
+    }
+
     /// Returns the URN of the provider resource that manages this one.
     #[must_use]
     pub fn provider_urn(&self) -> Option<Urn> {

@@ -18,7 +18,7 @@ pub use base::Base;
 pub(crate) use elision::keep_order;
 pub use elision::may_elide;
 pub use entry::{JournalEntry, JournalRecord, OperationId, StateId, StateMark, StateRef};
-pub(crate) use graph::{Circles, stable_order};
+pub(crate) use graph::{Circles, stable_order, valid_order};
 pub use graph::{DependencyGraph, EdgeKind};
 pub use journal::{Appended, Journal, JournalSink};
 pub use ledger::{Changes, Ledger};

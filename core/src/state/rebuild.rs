@@ -79,15 +79,6 @@ fn nearest<'a>(
 fn cut(state: &ResourceState, parent: Option<Urn>, earlier: &FxHashSet<&Urn>) -> ResourceState {
     let mut state = state.clone();
     state.parent = parent;
-    state.dependencies.retain(|urn| earlier.contains(urn));
-    state
-        .property_dependencies
-        .for_each_mut(|dependencies| dependencies.retain(|urn| earlier.contains(urn)));
-    state.options.replace_with.retain(|urn| earlier.contains(urn));
-    state.options.deleted_with = state
-        .options
-        .deleted_with
-        .take()
-        .filter(|urn| earlier.contains(urn));
+    state.retain_dependencies(|urn| earlier.contains(urn));
     state
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::Targets;
+use super::references::References;
 use crate::{resource::ResourceState, urn::Urn};
 
 /// Which of some records stand on circles together. Found in linear time, with a stack of its own.
 pub(crate) struct Circles<'a> {
     records: &'a [Arc<ResourceState>],
-    targets: Targets<'a>,
+    references: References<'a>,
     /// Of each record the place of the first one, in the order of the search, that stands on circles with it.
     roots: Vec<usize>,
 }
@@ -16,18 +16,18 @@ pub(crate) struct Circles<'a> {
 impl<'a> Circles<'a> {
     /// Searches `records`; references mean what they mean to [`super::stable_order`].
     pub(crate) fn of(records: &'a [Arc<ResourceState>]) -> Self {
-        let targets = Targets::of(records);
-        let roots = roots(records.len(), |index| targets.needs(records, index));
+        let references = References::of(records);
+        let roots = roots(records.len(), |index| references.needs(records, index));
         Self {
             records,
-            targets,
+            references,
             roots,
         }
     }
 
     /// Tells whether the record at `from` and the one that its reference to `urn` means stand on a circle together.
     pub(crate) fn join(&self, from: usize, urn: &Urn) -> bool {
-        let target = self.targets.find(self.records, from, urn);
+        let target = self.references.find(self.records, from, urn);
         target.is_some_and(|target| self.roots[target] == self.roots[from])
     }
 }

@@ -1,18 +1,17 @@
 //! The dependency graph of a list of records: who needs whom, in which order things can be deleted, and sorting.
 
 mod circles;
+mod order;
+mod references;
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::{
-    error::{Error, ErrorKind, Result},
-    resource::ResourceState,
-    urn::Urn,
-};
+use crate::{resource::ResourceState, urn::Urn};
 
 pub(crate) use circles::Circles;
+pub(crate) use order::{stable_order, valid_order};
 
 /// Why one record needs another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -307,105 +306,6 @@ fn for_each_reference<'a>(record: &'a ResourceState, add: &mut impl FnMut(&'a Ur
         .chain(&record.options.deleted_with)
         .chain(&record.options.replace_with);
     dependencies.for_each(|urn| add(urn, EdgeKind::Dependency));
-}
-
-/// Returns the positions of `records` in an order in which each stands after all that it needs.
-///
-/// Stable: a list that is in order stays as it is. Of several records with one URN, one that is marked for deletion
-/// needs the marked ones, and the others need those in use; references to nothing are passed over.
-///
-/// # Errors
-/// [`ErrorKind::State`] when the needs form a cycle.
-pub fn stable_order(records: &[Arc<ResourceState>]) -> Result<Vec<usize>> {
-    let targets = Targets::of(records);
-    let mut order = Vec::with_capacity(records.len());
-    let mut marks = vec![Mark::Unseen; records.len()];
-    // Each level holds a record and what it still has to wait for; a stack of our own, as chains may be long.
-    let mut stack: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
-    for root in 0..records.len() {
-        if marks[root] != Mark::Unseen {
-            continue;
-        }
-        marks[root] = Mark::Open;
-        stack.push((root, targets.needs(records, root).into_iter()));
-        while let Some((index, needs)) = stack.last_mut() {
-            match needs.next().map(|need| (need, marks[need])) {
-                Some((need, Mark::Unseen)) => {
-                    marks[need] = Mark::Open;
-                    stack.push((need, targets.needs(records, need).into_iter()));
-                }
-                Some((need, Mark::Open)) => {
-                    let error = Error::new(ErrorKind::State, "snapshot has cyclic dependencies");
-                    return Err(error.with_urn(records[need].urn.clone()));
-                }
-                Some((_, Mark::Done)) => {}
-                None => {
-                    marks[*index] = Mark::Done;
-                    order.push(*index);
-                    stack.pop();
-                }
-            }
-        }
-    }
-    Ok(order)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
-    Unseen,
-    Open,
-    Done,
-}
-
-/// Finds the record that a reference means.
-struct Targets<'a> {
-    by_urn: FxHashMap<&'a Urn, Vec<usize>>,
-    providers: FxHashMap<(&'a str, &'a str), usize>,
-}
-
-impl<'a> Targets<'a> {
-    fn of(records: &'a [Arc<ResourceState>]) -> Self {
-        let mut by_urn: FxHashMap<_, Vec<usize>> = FxHashMap::default();
-        let mut providers = FxHashMap::default();
-        for (index, record) in records.iter().enumerate() {
-            by_urn.entry(&record.urn).or_default().push(index);
-            for alias in &record.aliases {
-                by_urn.entry(alias).or_default().push(index);
-            }
-            if record.is_provider() {
-                providers
-                    .entry((record.urn.as_str(), record.id.as_str()))
-                    .or_insert(index);
-            }
-        }
-        Self { by_urn, providers }
-    }
-
-    fn needs(&self, records: &[Arc<ResourceState>], index: usize) -> Vec<usize> {
-        let record = &records[index];
-        let mut needs = Vec::new();
-        needs.extend(
-            record
-                .provider
-                .rsplit_once("::")
-                .and_then(|reference| self.providers.get(&reference)),
-        );
-        for_each_reference(record, &mut |urn, _| needs.extend(self.find(records, index, urn)));
-        needs
-    }
-
-    fn find(&self, records: &[Arc<ResourceState>], from: usize, urn: &Urn) -> Option<usize> {
-        let candidates = self.by_urn.get(urn)?;
-        let wants_deleted = records[from].delete;
-        let others = || candidates.iter().copied().filter(|index| *index != from);
-        let same = || others().filter(|index| records[*index].delete == wants_deleted);
-        // The nearest one before it keeps the order as it is; otherwise the first one after it has to move.
-        let nearest = |index: &usize| *index < from;
-        same()
-            .rfind(nearest)
-            .or_else(|| same().next())
-            .or_else(|| others().next())
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::*;
+use super::{order::order_by_urns, *};
 
 fn urn(name: &str) -> Urn {
     Urn::new("dev", "shop", "", "pkg:index:Thing", name)
@@ -204,4 +204,46 @@ proptest! {
         prop_assert_eq!(mended.len(), list.len());
         prop_assert!(crate::state::integrity::verify_resources(&mended).is_ok());
     }
+}
+
+#[test]
+fn where_what_old_copies_need_makes_a_circle_any_record_with_the_urn_will_do() {
+    let copy = |name: &str, dependencies: &[&str]| ResourceState {
+        delete: true,
+        ..depending(name, dependencies)
+    };
+    // Each copy needed what stood under the other's URN at its time: the other's copy, or the record in use.
+    let list = records(vec![
+        copy("a", &["b"]),
+        depending("b", &["c"]),
+        thing("c"),
+        copy("b", &["a"]),
+    ]);
+    assert!(stable_order(&list).is_err());
+    let order = valid_order(&list).unwrap();
+    assert_eq!(order, [2, 1, 0, 3]);
+}
+
+#[test]
+fn what_is_in_order_already_stays_as_it_is_and_what_needs_itself_through_others_has_none() {
+    let list = records(vec![thing("b"), depending("a", &["b", "b"]), thing("c")]);
+    assert_eq!(order_by_urns(&list).unwrap(), [0, 1, 2]);
+    let circle = records(vec![depending("a", &["b"]), depending("b", &["a"])]);
+    assert!(valid_order(&circle).is_err());
+}
+
+#[test]
+fn a_provider_is_meant_by_its_id_and_not_by_its_urn_alone() {
+    let provider = |id: &str| {
+        let urn = Urn::new("dev", "shop", "", "pulumi:providers:pkg", "p");
+        let mut state = ResourceState::new(urn, "pulumi:providers:pkg".into(), true);
+        state.id = id.into();
+        state
+    };
+    let user = ResourceState {
+        provider: format!("{}::two", provider("two").urn).into(),
+        ..thing("a")
+    };
+    let list = records(vec![provider("one"), user, provider("two")]);
+    assert_eq!(order_by_urns(&list).unwrap(), [0, 2, 1]);
 }

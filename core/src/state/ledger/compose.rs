@@ -47,7 +47,7 @@ impl Ledger {
         normalise(&mut snapshot)?;
         let sort = integrity::verify_resources(&snapshot.resources).is_err();
         if sort {
-            let order = graph::stable_order(&snapshot.resources)?;
+            let order = graph::valid_order(&snapshot.resources)?;
             snapshot.resources = order
                 .into_iter()
                 .map(|index| Arc::clone(&snapshot.resources[index]))
@@ -93,7 +93,7 @@ impl Ledger {
             return records;
         }
         let states: Vec<_> = records.iter().map(|record| Arc::clone(&record.state)).collect();
-        match graph::stable_order(&states) {
+        match graph::valid_order(&states) {
             Ok(order) => order.into_iter().map(|index| records[index].clone()).collect(),
             // Whoever composes them is told of the cycle.
             Err(_) => records,

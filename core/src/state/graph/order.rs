@@ -1,0 +1,125 @@
+//! Sorting records so that each stands after all that it needs.
+
+use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc};
+
+use rustc_hash::FxHashMap;
+
+use super::{for_each_reference, references::References};
+use crate::{
+    error::{Error, ErrorKind, Result},
+    resource::ResourceState,
+    urn::Urn,
+};
+
+/// Returns the positions of `records` in an order in which each stands after all that it needs.
+///
+/// Stable: a list that is in order stays as it is. Of several records with one URN, one that is marked for deletion
+/// needs the marked ones, and the others need those in use; references to nothing are passed over.
+///
+/// # Errors
+/// [`ErrorKind::State`] when the needs form a cycle.
+pub(crate) fn stable_order(records: &[Arc<ResourceState>]) -> Result<Vec<usize>> {
+    let targets = References::of(records);
+    let mut order = Vec::with_capacity(records.len());
+    let mut marks = vec![Mark::Unseen; records.len()];
+    // Each level holds a record and what it still has to wait for; a stack of our own, as chains may be long.
+    let mut stack: Vec<(usize, std::vec::IntoIter<usize>)> = Vec::new();
+    for root in 0..records.len() {
+        if marks[root] != Mark::Unseen {
+            continue;
+        }
+        marks[root] = Mark::Open;
+        stack.push((root, targets.needs(records, root).into_iter()));
+        while let Some((index, needs)) = stack.last_mut() {
+            match needs.next().map(|need| (need, marks[need])) {
+                Some((need, Mark::Unseen)) => {
+                    marks[need] = Mark::Open;
+                    stack.push((need, targets.needs(records, need).into_iter()));
+                }
+                Some((need, Mark::Open)) => {
+                    let error = Error::new(ErrorKind::State, "snapshot has cyclic dependencies");
+                    return Err(error.with_urn(records[need].urn.clone()));
+                }
+                Some((_, Mark::Done)) => {}
+                None => {
+                    marks[*index] = Mark::Done;
+                    order.push(*index);
+                    stack.pop();
+                }
+            }
+        }
+    }
+    Ok(order)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Unseen,
+    Open,
+    Done,
+}
+
+/// As [`stable_order`]; but where what references mean by preference makes a cycle, any record that has the URN will do.
+///
+/// Old copies say by URN alone what they needed, and that may have been replaced since, or before. Whenever there is an
+/// order that is valid (see [`crate::state::integrity`]), one is found.
+///
+/// # Errors
+/// [`ErrorKind::State`] when there is none.
+pub(crate) fn valid_order(records: &[Arc<ResourceState>]) -> Result<Vec<usize>> {
+    stable_order(records).or_else(|cycle| order_by_urns(records).ok_or(cycle))
+}
+
+/// Takes, again and again, the first record of which every reference names one that was taken before; `None` when that
+/// ends before all are taken. A reference to nothing holds nobody up.
+pub(super) fn order_by_urns(records: &[Arc<ResourceState>]) -> Option<Vec<usize>> {
+    // Who waits for each name that there is.
+    let mut waiting: FxHashMap<Name<'_>, Vec<usize>> = FxHashMap::default();
+    for record in records {
+        for name in names_of(record) {
+            waiting.entry(name).or_default();
+        }
+    }
+    let mut missing = vec![0_usize; records.len()];
+    for (index, record) in records.iter().enumerate() {
+        for_each_need(record, |name| {
+            if let Some(waiting) = waiting.get_mut(&name) {
+                waiting.push(index);
+                missing[index] += 1;
+            }
+        });
+    }
+    let ready = (0..records.len()).filter(|index| missing[*index] == 0);
+    let mut ready: BinaryHeap<_> = ready.map(Reverse).collect();
+    let mut order = Vec::with_capacity(records.len());
+    while let Some(Reverse(index)) = ready.pop() {
+        order.push(index);
+        for name in names_of(&records[index]) {
+            for waiting in waiting.remove(&name).into_iter().flatten() {
+                missing[waiting] -= 1;
+                if missing[waiting] == 0 {
+                    ready.push(Reverse(waiting));
+                }
+            }
+        }
+    }
+    (order.len() == records.len()).then_some(order)
+}
+
+/// What a reference says: a URN, and an id where it is one to a provider.
+type Name<'a> = (&'a str, Option<&'a str>);
+
+fn names_of(record: &ResourceState) -> impl Iterator<Item = Name<'_>> {
+    let urns = std::iter::once(&record.urn).chain(&record.aliases);
+    let provider = record
+        .is_provider()
+        .then(|| (record.urn.as_str(), Some(record.id.as_str())));
+    urns.map(|urn| (urn.as_str(), None)).chain(provider)
+}
+
+fn for_each_need<'a>(record: &'a ResourceState, mut need: impl FnMut(Name<'a>)) {
+    if let Some((urn, id)) = record.provider.rsplit_once("::") {
+        need((urn, Some(id)));
+    }
+    for_each_reference(record, &mut |urn: &'a Urn, _| need((urn.as_str(), None)));
+}
