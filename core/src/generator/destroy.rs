@@ -12,11 +12,12 @@ use crate::{
     generator::{
         Generator, Unanswered,
         build::new_state,
+        deletion::Condemned,
         planned::{Planned, step},
         purpose::{Approached, is_managed},
     },
     resource::{Goal, ResourceState},
-    state::{Circles, DependencyGraph, StateRef, stable_order},
+    state::{Circles, DependencyGraph, StateRef, stable_order, valid_order},
     urn::Urn,
 };
 
@@ -94,18 +95,22 @@ impl Generator {
             return;
         };
         let former = former_names(&removals);
+        let gone = live_urns(&left, &removals);
+        let stays = |urn: &Urn| !gone.contains(&self.claims.current_urn(urn)) && self.is_live(urn);
         let mut condemned = Vec::with_capacity(left.len() + removals.len());
         let mut plain = Vec::with_capacity(condemned.capacity());
         let mut complete = Vec::with_capacity(condemned.capacity());
         for (_, record, op) in left {
-            complete.push(with_all_needs(&record.state, None, &former));
-            plain.push(Arc::clone(&record.state));
+            let state = without_needs(&record.state, stays);
+            complete.push(with_all_needs(&state, None, &former));
+            plain.push(state);
             condemned.push((record, op));
         }
         for Removal { record, old } in removals {
-            let old = old.as_ref().map(|old| &*old.state);
-            complete.push(with_all_needs(&record.state, old, &former));
-            plain.push(Arc::clone(&record.state));
+            let state = without_needs(&record.state, stays);
+            let old = old.as_ref().map(|old| without_needs(&old.state, stays));
+            complete.push(with_all_needs(&state, old.as_deref(), &former));
+            plain.push(state);
             let op = if record.state.external {
                 StepOp::Discard
             } else {
@@ -115,6 +120,7 @@ impl Generator {
         }
         let order = removal_order(&complete)
             .or_else(|| removal_order(&without_circles(&complete, &plain)))
+            .or_else(|| Some(order_after(&plain, &valid_order(&plain).ok()?)))
             .unwrap_or_else(|| vec![Vec::new(); plain.len()]);
         self.delete(condemned, &order).await;
     }
@@ -127,6 +133,27 @@ fn former_names(removals: &[Removal]) -> FxHashMap<Urn, Urn> {
         (former != present).then(|| (former.clone(), present.clone()))
     });
     names.collect()
+}
+
+/// Returns the URNs of the records that go, old copies aside.
+fn live_urns(left: &[Condemned], removals: &[Removal]) -> FxHashSet<Urn> {
+    let left = left.iter().map(|(_, record, _)| record);
+    let all = left.chain(removals.iter().map(|removal| &removal.record));
+    let live = all.filter(|record| !record.state.delete);
+    live.map(|record| record.state.urn.clone()).collect()
+}
+
+/// Takes out what a record needs of what stays: an old copy of it that goes is not what is meant.
+fn without_needs(state: &Arc<ResourceState>, stays: impl Fn(&Urn) -> bool) -> Arc<ResourceState> {
+    let mut needs = false;
+    state.for_each_dependency(|urn| needs |= stays(urn));
+    // What an old copy needs may be an old copy as well.
+    if !needs || state.delete {
+        return Arc::clone(state);
+    }
+    let mut state = ResourceState::clone(state);
+    state.retain_dependencies(|urn| !stays(urn));
+    Arc::new(state)
 }
 
 /// Completes what a record needs by what it needed before this run: the real thing is still as it was then.
@@ -178,7 +205,12 @@ fn without_circles(complete: &[Arc<ResourceState>], plain: &[Arc<ResourceState>]
 
 /// Returns for each of the records the places of those that must be gone before it; `None` when they need each other.
 fn removal_order(states: &[Arc<ResourceState>]) -> Option<Vec<Vec<usize>>> {
-    let order = stable_order(states).ok()?;
+    Some(order_after(states, &stable_order(states).ok()?))
+}
+
+/// Returns for each of the records the places of those that must be gone before it, where `order` is one in which each
+/// stands after what it needs.
+fn order_after(states: &[Arc<ResourceState>], order: &[usize]) -> Vec<Vec<usize>> {
     let sorted: Vec<_> = order.iter().map(|&place| Arc::clone(&states[place])).collect();
     let all: Vec<usize> = (0..sorted.len()).collect();
     let mut before = vec![Vec::new(); states.len()];
@@ -189,7 +221,7 @@ fn removal_order(states: &[Arc<ResourceState>]) -> Option<Vec<Vec<usize>>> {
     {
         before[order[index]] = first.into_iter().map(|index| order[index]).collect();
     }
-    Some(before)
+    before
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ impl Generator {
     }
 
     /// Tells whether a URN has a record besides its old copies.
-    fn is_live(&self, urn: &Urn) -> bool {
+    pub(in crate::generator) fn is_live(&self, urn: &Urn) -> bool {
         let urn = self.claims.current_urn(urn);
         self.base.live(&urn).is_some() || (self.claims.is_seen(&urn) && !self.claims.is_skipped(&urn))
     }
