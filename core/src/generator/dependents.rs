@@ -34,15 +34,15 @@ impl Generator {
             return Ok(Vec::new());
         };
         let records = self.base.records();
-        let candidates: Vec<StateRef> = self
-            .base
-            .graph()
-            .transitive_dependents(&[position], false)
-            .into_iter()
-            .map(|index| records[index].clone())
+        let dependents = self.base.graph().transitive_dependents(&[position], false);
+        let candidates = dependents.into_iter().map(|index| records[index].clone());
+        // What was deleted already for a replacement is only a reminder, and its provider may be gone as well.
+        let candidates: Vec<StateRef> = candidates
+            .filter(|record| !record.state.pending_replacement)
             .collect();
         let candidates = self.claims.reserve(&candidates).await;
-        let mut replaced: FxHashSet<Urn> = FxHashSet::from_iter([root.state.urn.clone()]);
+        let mut replaced = Replaced::default();
+        replaced.insert(&root.state);
         let mut dependents = Vec::new();
         let mut failure = None;
         for candidate in candidates {
@@ -61,7 +61,7 @@ impl Generator {
                         );
                         failure = Some(self.bail(Some(dependent), text));
                     }
-                    replaced.insert(candidate.state.urn.clone());
+                    replaced.insert(&candidate.state);
                     dependents.push(Dependent {
                         record: candidate,
                         keys,
@@ -87,23 +87,14 @@ impl Generator {
     async fn replaced_along(
         &self,
         record: &StateRef,
-        replaced: &FxHashSet<Urn>,
+        replaced: &Replaced,
     ) -> Result<Option<Vec<String>>, Unanswered> {
         let state = &record.state;
-        if state
-            .options
-            .replace_with
-            .iter()
-            .any(|other| replaced.contains(other))
-        {
+        let is_replaced = |urn: &Urn| replaced.is_meant(state, urn);
+        if state.options.replace_with.iter().any(is_replaced) {
             return Ok(Some(vec!["replaceWith".to_owned()]));
         }
-        if state
-            .options
-            .deleted_with
-            .as_ref()
-            .is_some_and(|other| replaced.contains(other))
-        {
+        if state.options.deleted_with.as_ref().is_some_and(is_replaced) {
             return Ok(Some(vec!["deletedWith".to_owned()]));
         }
         if !state.custom || state.external {
@@ -111,11 +102,11 @@ impl Generator {
         }
         if state
             .provider_urn()
-            .is_some_and(|provider| replaced.contains(&provider))
+            .is_some_and(|provider| is_replaced(&provider))
         {
             return Ok(Some(vec!["provider".to_owned()]));
         }
-        let Some(inputs) = with_unknowns(state, replaced) else {
+        let Some(inputs) = with_unknowns(state, is_replaced) else {
             return Ok(None);
         };
         let Some(provider) = self.provider_of_record(record).await? else {
@@ -152,16 +143,35 @@ impl Generator {
     }
 }
 
-/// Replaces the inputs that came from something in `replaced` by unknowns; `None` when there are none.
-fn with_unknowns(state: &ResourceState, replaced: &FxHashSet<Urn>) -> Option<PropertyMap> {
+/// The URNs of what is replaced, and of old copies that go along.
+#[derive(Default)]
+struct Replaced {
+    live: FxHashSet<Urn>,
+    copies: FxHashSet<Urn>,
+}
+
+impl Replaced {
+    fn insert(&mut self, state: &ResourceState) {
+        let urns = if state.delete {
+            &mut self.copies
+        } else {
+            &mut self.live
+        };
+        urns.insert(state.urn.clone());
+    }
+
+    /// Tells whether what `state` calls `urn` is among them. Only an old copy can mean another one.
+    fn is_meant(&self, state: &ResourceState, urn: &Urn) -> bool {
+        self.live.contains(urn) || (state.delete && self.copies.contains(urn))
+    }
+}
+
+/// Replaces the inputs that came from something that is replaced by unknowns; `None` when there are none.
+fn with_unknowns(state: &ResourceState, is_replaced: impl Fn(&Urn) -> bool) -> Option<PropertyMap> {
     let mut inputs = state.inputs.clone();
     let mut found = false;
     for (key, dependencies) in state.property_dependencies.iter() {
-        if dependencies
-            .iter()
-            .any(|dependency| replaced.contains(dependency))
-            && inputs.contains_key(key)
-        {
+        if dependencies.iter().any(&is_replaced) && inputs.contains_key(key) {
             inputs.insert(key.clone(), PropertyValue::unknown());
             found = true;
         }

@@ -64,7 +64,7 @@ impl Generator {
     async fn keep_needs(&self, urn: &Urn, old: Option<&StateRef>, goal: &Goal) -> Result<(), Unanswered> {
         match old {
             Some(old) if is_managed(goal) => {
-                self.claims.leave_out(old, &self.base);
+                self.claims.leave_out(urn, old, &self.base);
                 Ok(())
             }
             _ => self.refuse_circles(urn, old, &dependencies_of(goal)).await,

@@ -20,6 +20,16 @@ pub(super) struct LeftOut {
     late: FxHashSet<Urn>,
 }
 
+/// How one resource stands to the registration of another.
+pub(crate) enum Standing {
+    /// It arrived before, and has ended.
+    Decided,
+    /// It arrived before and has not ended: all that it may turn out to need.
+    Ahead(Arc<[Urn]>),
+    /// It has not arrived, or later: what counts is what was recorded, under this URN. How far it has come is chance.
+    Recorded(Urn),
+}
+
 impl Claims {
     /// Decides whether a registration counts as named: `named` itself, or, where that is followed, because one of
     /// `needs` is. All of `needs` have been decided before.
@@ -36,22 +46,26 @@ impl Claims {
         chosen
     }
 
-    /// Notes that a registration is left out with its record, and all that this needs with it.
-    pub(crate) fn leave_out(&self, record: &StateRef, base: &Base) {
+    /// Notes that the registration of `urn` is left out with its record, and all that this needs with it.
+    pub(crate) fn leave_out(&self, urn: &Urn, record: &StateRef, base: &Base) {
         let Some(position) = base.position(&record.state.urn) else {
             return;
         };
         let graph = base.graph();
         let mut taken = self.taken();
         let taken = &mut *taken;
+        let arrival = taken.registrations.get(urn).map(|own| own.arrival);
         taken.left_out.records.push(position);
         let mut pending = vec![position];
         while let Some(position) = pending.pop() {
             for (need, _) in graph.dependencies(position) {
                 let recorded = &base.records()[need].state.urn;
                 let urn = taken.old_to_new.get(recorded).unwrap_or(recorded);
-                let decided = taken.registrations.get(urn).is_some_and(|progress| progress.done);
-                // What has not been decided may still be left out, and then its needs count as well.
+                // What has not been decided may still be left out, and then its needs count as well. Whether what
+                // arrived later has been decided already is chance, and must not count.
+                let decided = taken.registrations.get(urn).is_some_and(|progress| {
+                    progress.done && arrival.is_some_and(|arrival| progress.arrival < arrival)
+                });
                 if !decided && taken.left_out.late.insert(urn.clone()) {
                     pending.push(need);
                 }
@@ -64,12 +78,20 @@ impl Claims {
         self.taken().left_out.late.contains(urn)
     }
 
-    /// Returns all that `other` may turn out to need, if it arrived before `urn` and has not ended.
-    pub(crate) fn needs_ahead(&self, other: &Urn, urn: &Urn) -> Option<Arc<[Urn]>> {
+    /// Tells how `other` stands to the registration of `urn`.
+    pub(crate) fn standing(&self, other: &Urn, urn: &Urn) -> Standing {
         let taken = self.taken();
-        let (other, own) = (taken.registrations.get(other)?, taken.registrations.get(urn)?);
-        let is_ahead = !other.done && other.arrival < own.arrival;
-        is_ahead.then(|| other.needs.clone().unwrap_or_default())
+        let arrival = |urn: &Urn| taken.registrations.get(urn).map(|progress| progress.arrival);
+        match taken.registrations.get(other) {
+            Some(other) if arrival(urn).is_none_or(|own| other.arrival < own) => {
+                if other.done {
+                    Standing::Decided
+                } else {
+                    Standing::Ahead(other.needs.clone().unwrap_or_default())
+                }
+            }
+            _ => Standing::Recorded(taken.new_to_old.get(other).unwrap_or(other).clone()),
+        }
     }
 
     /// Returns the positions in the base of the records that were left out.

@@ -16,6 +16,7 @@ use crate::{
     urn::Urn,
 };
 
+pub(crate) use left_out::Standing;
 pub(crate) use waiting::Awaited;
 
 /// A registration's claim: its URN, and the record that it takes over.
@@ -58,7 +59,7 @@ struct Taken {
     /// Providers that are used although no registration has claimed them.
     kept: FxHashSet<StateId>,
     /// Records that a delete-before-replace is looking at or has deleted.
-    reserved: FxHashMap<Urn, Progress>,
+    reserved: FxHashMap<StateId, Progress>,
     /// URNs whose records a delete-before-replace has deleted, with the properties that made it so.
     deleted: FxHashMap<Urn, Vec<String>>,
     /// URNs that this run replaces.
@@ -151,7 +152,7 @@ impl Claims {
 
     /// Claims the goal's URN and the record that it goes on from. Never waits.
     ///
-    /// `needs` is what the goal needs, in runs that ask for [`Self::needs_ahead`].
+    /// `needs` is what the goal needs, in runs that ask for [`Self::standing`].
     pub(crate) fn claim(
         &self,
         goal: &Goal,

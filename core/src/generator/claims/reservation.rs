@@ -7,6 +7,10 @@ impl Taken {
     /// Tells whether a record is as the last run left it: nobody has claimed it, or who did still waits for others.
     fn is_free(&self, record: &StateRef) -> bool {
         let urn = &record.state.urn;
+        if record.state.delete {
+            // Registrations are about the record in use, and never about an old copy.
+            return !self.operated.contains(&record.id);
+        }
         if self.deleted.contains_key(urn) {
             return false;
         }
@@ -19,18 +23,17 @@ impl Taken {
     /// Returns the first reservation of another's that stands in the way.
     fn reserved_among(&mut self, candidates: &[StateRef]) -> Option<&mut Progress> {
         let other = candidates.iter().find(|candidate| {
-            let reserved = self.reserved.get(&candidate.state.urn);
+            let reserved = self.reserved.get(&candidate.id);
             reserved.is_some_and(|entry| !entry.done) && self.is_free(candidate)
         })?;
-        self.reserved.get_mut(&other.state.urn)
+        self.reserved.get_mut(&other.id)
     }
 
     fn reserve(&mut self, candidates: &[StateRef]) -> Vec<StateRef> {
         let mut free = candidates.to_vec();
         free.retain(|candidate| self.is_free(candidate));
         for candidate in &free {
-            self.reserved
-                .insert(candidate.state.urn.clone(), Progress::default());
+            self.reserved.insert(candidate.id, Progress::default());
         }
         free
     }
@@ -57,9 +60,11 @@ impl Claims {
         let mut taken = self.taken();
         if let Some(keys) = deleted {
             taken.operated.insert(record.id);
-            taken.deleted.insert(record.state.urn.clone(), keys);
+            if !record.state.delete {
+                taken.deleted.insert(record.state.urn.clone(), keys);
+            }
         }
-        if let Some(progress) = taken.reserved.get_mut(&record.state.urn) {
+        if let Some(progress) = taken.reserved.get_mut(&record.id) {
             progress.finish();
         }
     }
@@ -71,7 +76,11 @@ impl Claims {
         loop {
             let turn = {
                 let mut taken = self.taken();
-                match taken.reserved.get_mut(old).filter(|progress| !progress.done) {
+                match taken
+                    .reserved
+                    .get_mut(&record.id)
+                    .filter(|progress| !progress.done)
+                {
                     None => {
                         if let Some(progress) = taken.registrations.get_mut(urn) {
                             progress.begun = true;
@@ -85,11 +94,12 @@ impl Claims {
         }
     }
 
-    /// Tells whether a delete-before-replace has deleted a record that no registration has taken over since.
+    /// Tells whether a delete-before-replace has deleted a record in use that no registration has taken over since.
     pub(crate) fn is_abandoned(&self, record: &StateRef) -> bool {
         let taken = self.taken();
         let urn = &record.state.urn;
         let current = taken.old_to_new.get(urn).unwrap_or(urn);
-        taken.deleted.contains_key(urn) && !taken.registrations.contains_key(current)
+        let is_copy = record.state.delete;
+        !is_copy && taken.deleted.contains_key(urn) && !taken.registrations.contains_key(current)
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     executor::Failure,
     generator::{
         Generator, Purpose, Unanswered,
-        claims::Awaited,
+        claims::{Awaited, Standing},
         register::{Decision, dependencies_of},
     },
     resource::Goal,
@@ -171,12 +171,16 @@ impl Generator {
             if !search.seen.insert(urn.clone()) {
                 continue;
             }
-            if let Some(needs) = self.claims.needs_ahead(&urn, to) {
-                search.ahead.push((urn, needs));
-                continue;
-            }
-            let recorded = || self.base.live(&urn).map(|record| Arc::clone(&record.state));
-            if let Some(state) = self.executor.published(&urn).or_else(recorded) {
+            let recorded = |urn: &Urn| self.base.live(urn).map(|record| Arc::clone(&record.state));
+            let state = match self.claims.standing(&urn, to) {
+                Standing::Ahead(needs) => {
+                    search.ahead.push((urn, needs));
+                    continue;
+                }
+                Standing::Decided => self.executor.published(&urn).or_else(|| recorded(&urn)),
+                Standing::Recorded(former) => recorded(&former),
+            };
+            if let Some(state) = state {
                 state.for_each_dependency(|need| search.pending.push(need.clone()));
                 search.pending.extend(state.provider_urn());
             }

@@ -19,7 +19,7 @@ impl Generator {
     /// Takes a record over as it is, whatever the program says, together with all that it needs.
     pub(super) fn leave_out(&self, urn: &Urn, old: &StateRef) -> Result<Decision, Unanswered> {
         self.refuse_gaps(urn, &old.state)?;
-        self.claims.leave_out(old, &self.base);
+        self.claims.leave_out(urn, old, &self.base);
         if self.options.purpose == Purpose::Refresh && old.state.custom && old.state.urn == *urn {
             // What is not read needs no step.
             self.claims.leave_unrecorded(urn);
