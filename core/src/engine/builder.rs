@@ -157,6 +157,7 @@ impl EngineBuilder {
             engine: Arc::clone(&service) as _,
             options: self.calls,
         });
+        service.serve_packages(Arc::new(loader.downgrade()));
         let fetch = self
             .fetch
             .unwrap_or_else(|| Arc::new(HttpFetch::new(self.runtime.spawner.clone())));

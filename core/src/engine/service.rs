@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use async_trait::async_trait;
@@ -17,8 +17,8 @@ use crate::{
     diagnostic::Diagnostic,
     error::Result,
     event::EventSink,
-    monitor::{Listening, MESSAGE_LIMIT, diagnostic_of, require_version},
-    provider::EngineAddress,
+    monitor::{Listening, MESSAGE_LIMIT, diagnostic_of, require_version, with_package_services},
+    provider::{EngineAddress, PackageSource},
     runtime::Runtime,
     urn::Urn,
 };
@@ -27,9 +27,12 @@ use crate::{
 ///
 /// It listens from the first time that its address is asked for until it is dropped. The address outlives
 /// operations, because the processes that were given it do. Once closed, it listens only while operations run.
+/// Plugins get schemas and mappings at the same address.
 pub(crate) struct EngineService {
     runtime: Runtime,
     operations: Operations,
+    /// Who loads the providers that are asked about their packages.
+    packages: OnceLock<Arc<dyn PackageSource>>,
 }
 
 impl EngineService {
@@ -38,7 +41,14 @@ impl EngineService {
         Self {
             runtime,
             operations: Operations::default(),
+            packages: OnceLock::new(),
         }
+    }
+
+    /// Serves schemas of packages and mappings to them, too. `source` must not keep this service alive.
+    pub(crate) fn serve_packages(&self, source: Arc<dyn PackageSource>) {
+        // The first one stays.
+        drop(self.packages.set(source));
     }
 
     /// Lets plugins be heard by an operation until the guard is dropped.
@@ -84,8 +94,16 @@ impl EngineAddress for EngineService {
         let service = EngineServer::new(self.operations.clone())
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
-        let listening = Listening::start(Routes::new(service), &self.runtime)?;
+        let mut services = Routes::new(service);
+        if let Some(source) = self.packages.get() {
+            services = with_package_services(services, source);
+        }
+        let listening = Listening::start(services, &self.runtime)?;
         Ok(running.server.insert(listening).address())
+    }
+
+    fn serves_packages(&self) -> bool {
+        self.packages.get().is_some()
     }
 }
 

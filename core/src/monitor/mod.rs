@@ -12,6 +12,7 @@ mod in_flight;
 mod invoke;
 mod json;
 mod open_claim;
+mod package_source;
 mod packages;
 mod parents;
 mod read;
@@ -36,7 +37,7 @@ use crate::{
 
 pub(crate) use engine_service::{diagnostic_of, require_version};
 pub use grpc::MonitorServer;
-pub(crate) use grpc::{Listening, MESSAGE_LIMIT};
+pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
 pub use registration::{Invoke, PackageChoice, Read, Registered, Registration};
 pub use status::WireStatus;
 

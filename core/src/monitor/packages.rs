@@ -20,6 +20,12 @@ impl Packages {
         reference
     }
 
+    /// Returns the packages that have been announced so far.
+    pub(super) fn announced(&self) -> Vec<ProviderSettings> {
+        let packages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        packages.iter().map(|(_, settings)| settings.clone()).collect()
+    }
+
     /// Returns the package behind a reference.
     pub(super) fn get(&self, reference: &str) -> Option<ProviderSettings> {
         let packages = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -166,7 +166,7 @@ impl std::fmt::Debug for LanguageRuntimeProgram {
     }
 }
 
-/// Tells the runtime all that the program is told. What serves the monitor serves the engine's service, too.
+/// Tells the runtime all that the program is told. What serves the monitor serves the engine, schemas and mappings, too.
 #[expect(deprecated, reason = "runtimes that know no `info` read the older fields")]
 fn request(info: &RunInfo, address: &str) -> RunRequest {
     let place = place(info);
@@ -182,6 +182,8 @@ fn request(info: &RunInfo, address: &str) -> RunRequest {
         dry_run: info.dry_run,
         parallel: info.parallel,
         monitor_address: address.to_owned(),
+        loader_target: address.to_owned(),
+        mapper_target: address.to_owned(),
         info: Some(place),
         ..RunRequest::default()
     }

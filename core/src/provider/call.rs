@@ -44,6 +44,8 @@ impl Capabilities {
 pub struct HandshakeRequest {
     /// Where the Engine service listens; `None` for code of the host, which needs none.
     pub engine_address: Option<String>,
+    /// Where schemas of packages, and mappings to them, can be had; `None` where they are not served.
+    pub codegen_address: Option<String>,
 }
 
 /// Facts of the provider itself.

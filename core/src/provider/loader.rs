@@ -1,6 +1,10 @@
 //! Loading providers: what the host registered or names, else a plugin process from the pool or a new one.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
 
 use async_trait::async_trait;
 
@@ -12,8 +16,8 @@ use crate::{
         PluginSettings, PluginTimeouts, Start, find,
     },
     provider::{
-        Capabilities, HandshakeRequest, Provider, ProviderError, ProviderPool, Resolution, ResolutionRequest,
-        Resolver,
+        Capabilities, HandshakeRequest, PackageSource, Provider, ProviderError, ProviderPool, Resolution,
+        ResolutionRequest, Resolver,
         grpc::{GrpcOptions, GrpcProvider, Parameter},
         pool::{Instance, LaunchKey, Launcher},
         shared::SharedProviders,
@@ -32,6 +36,20 @@ pub trait EngineAddress: Send + Sync + 'static {
     /// # Errors
     /// When it can not be started.
     async fn engine_address(&self) -> Result<String>;
+
+    /// Tells whether the same address serves schemas of packages, and mappings to them.
+    fn serves_packages(&self) -> bool {
+        false
+    }
+}
+
+/// Returns what a plugin is greeted with.
+async fn greeting(engine: &dyn EngineAddress) -> Result<HandshakeRequest> {
+    let address = engine.engine_address().await?;
+    Ok(HandshakeRequest {
+        codegen_address: engine.serves_packages().then(|| address.clone()),
+        engine_address: Some(address),
+    })
 }
 
 /// What a loader is made of.
@@ -116,6 +134,22 @@ impl ProviderLoader {
         }
     }
 
+    /// Returns a loader that does not keep alive what this one does.
+    pub(crate) fn downgrade(&self) -> WeakLoader {
+        WeakLoader {
+            parts: Arc::downgrade(&self.parts),
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// Returns the packages that code of the host serves.
+    pub(super) fn in_process(&self) -> impl Iterator<Item = ProviderWish> {
+        self.parts.in_process.keys().map(|package| ProviderWish {
+            plugin: package.clone(),
+            ..ProviderWish::default()
+        })
+    }
+
     /// Returns who uses the code of the host.
     pub(super) fn shared(&self) -> SharedProviders {
         self.shared.clone()
@@ -198,10 +232,8 @@ impl ProviderLoader {
         let timeouts = parts.plugins.timeouts;
         let provider =
             GrpcProvider::at_address(&wish.plugin, address, timeouts, parts.options, &parts.runtime).await?;
-        let engine = parts.engine.engine_address().await?;
-        let greeting = HandshakeRequest {
-            engine_address: Some(engine.clone()),
-        };
+        let greeting = greeting(&*parts.engine).await?;
+        let engine = greeting.engine_address.clone().unwrap_or_default();
         let refused = |error| refusal(&wish.plugin, &error);
         let capabilities = provider.handshake(greeting).await.map_err(refused)?;
         provider.attach(&engine).await.map_err(refused)?;
@@ -212,6 +244,32 @@ impl ProviderLoader {
             provider: Arc::new(provider),
             capabilities,
             shared: false,
+        })
+    }
+}
+
+/// A loader of an engine that may be gone.
+pub(crate) struct WeakLoader {
+    parts: Weak<LoaderParts>,
+    shared: SharedProviders,
+}
+
+#[async_trait]
+impl PackageSource for WeakLoader {
+    async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider> {
+        let Some(parts) = self.parts.upgrade() else {
+            return Err(Error::new(ErrorKind::Unavailable, "the engine is closed"));
+        };
+        let shared = self.shared.clone();
+        let loader = ProviderLoader { parts, shared };
+        loader.load(wish, &PluginContext::default()).await
+    }
+
+    fn known(&self) -> Vec<ProviderWish> {
+        let parts = self.parts.upgrade();
+        let shared = self.shared.clone();
+        parts.map_or_else(Vec::new, |parts| {
+            ProviderLoader { parts, shared }.in_process().collect()
         })
     }
 }
@@ -263,11 +321,11 @@ impl Launcher for Launch {
         let parts = &self.parts;
         let key = &self.key;
         let settings = &parts.plugins;
-        let engine = parts.engine.engine_address().await?;
+        let greeting = greeting(&*parts.engine).await?;
         let start = Start {
             label: format!("{} (resource)", key.name),
             command: key.command.clone(),
-            engine_address: engine.clone(),
+            engine_address: greeting.engine_address.clone().unwrap_or_default(),
             directory: key.directory.clone(),
             environment: key.environment.clone(),
             visible: DYNAMIC.contains(&key.name.as_str()),
@@ -286,9 +344,6 @@ impl Launcher for Launch {
         )
         .await?;
         let refused = |error| refusal(&key.name, &error);
-        let greeting = HandshakeRequest {
-            engine_address: Some(engine),
-        };
         let capabilities = provider.handshake(greeting).await.map_err(refused)?;
         if let Some(parameter) = &key.parameter {
             provider.parameterize(parameter).await.map_err(refused)?;

@@ -6,6 +6,7 @@ mod error;
 mod failed;
 pub mod grpc;
 mod loader;
+mod package;
 mod pool;
 mod resolver;
 mod registry;
@@ -24,6 +25,8 @@ pub use call::{
 };
 pub use error::{InitFailure, ProviderError, ProviderResult, ProviderStatus};
 pub use loader::{EngineAddress, LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderWish};
+pub use package::{Mapping, MappingRequest, SchemaRequest};
+pub(crate) use package::{MappingQuestion, PackageSource, Unanswered, mapping, schema};
 pub use pool::{PoolSettings, ProviderPool};
 pub use registry::{ProviderHandle, ProviderRegistry};
 pub use resolver::{Resolution, ResolutionRequest, Resolver};
@@ -112,6 +115,23 @@ pub trait Provider: Send + Sync + 'static {
             "unknown function {:?}",
             request.token
         )))
+    }
+
+    /// Returns the schema of the package, as JSON: what it has resources and functions for, and what these take and give.
+    /// Asked for code generators and other tools, before any configuration.
+    async fn get_schema(&self, _request: SchemaRequest) -> ProviderResult<String> {
+        Err(ProviderError::unimplemented("the provider has no schema"))
+    }
+
+    /// Returns a mapping from another ecosystem to the package; an empty one when there is none.
+    async fn get_mapping(&self, _request: MappingRequest) -> ProviderResult<Mapping> {
+        Err(ProviderError::unimplemented("the provider has no mappings"))
+    }
+
+    /// Returns the foreign providers of an ecosystem (`terraform`) that the provider has mappings of; nothing when it has
+    /// one only, which [`Self::get_mapping`] names.
+    async fn get_mappings(&self, _key: &str) -> ProviderResult<Vec<String>> {
+        Err(ProviderError::unimplemented("the provider has no mappings"))
     }
 
     /// Asks the provider to give up what it is doing; running calls should fail soon. Code of the host that serves

@@ -8,8 +8,8 @@ use crate::{
     error::Result,
     plugin::{DiagnosticSink, PluginEnvironment},
     provider::{
-        HandshakeRequest, LoadRequest, LoadedProvider, PluginContext, Provider, ProviderLoader,
-        ProviderSource, ProviderWish, builtin, shared::SharedInRun,
+        HandshakeRequest, LoadRequest, LoadedProvider, PluginContext, PreparedProvider, Provider,
+        ProviderLoader, ProviderSource, ProviderWish, builtin, shared::SharedInRun,
     },
 };
 
@@ -96,6 +96,14 @@ impl ProviderSource for RunSource {
             provider: prepared.provider,
             capabilities: prepared.capabilities,
         })
+    }
+
+    async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider> {
+        self.loader.load(wish, &self.context(&wish.plugin)).await
+    }
+
+    fn in_process(&self) -> Vec<ProviderWish> {
+        self.loader.in_process().collect()
     }
 
     async fn release(&self, provider: Arc<dyn Provider>) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    error::Result,
-    provider::{Capabilities, Provider, settings::ProviderSettings},
+    error::{Error, ErrorKind, Result},
+    provider::{Capabilities, PreparedProvider, Provider, ProviderWish, settings::ProviderSettings},
     urn::Urn,
 };
 
@@ -32,6 +32,19 @@ pub struct LoadedProvider {
 pub trait ProviderSource: Send + Sync + 'static {
     /// Loads an instance of its own for one provider resource.
     async fn load(&self, request: LoadRequest) -> Result<LoadedProvider>;
+
+    /// Loads an instance for a question about its package, as [`Self::load`] does for a provider resource.
+    async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider> {
+        Err(Error::new(
+            ErrorKind::NotFound,
+            format!("there is no package {:?}", wish.plugin),
+        ))
+    }
+
+    /// Returns the packages that code of the host serves.
+    fn in_process(&self) -> Vec<ProviderWish> {
+        Vec::new()
+    }
 
     /// Takes an instance back at the end of a run.
     async fn release(&self, provider: Arc<dyn Provider>);

@@ -7,8 +7,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod fake_provider;
 mod fake_runtime;
 mod fixture;
 mod language_program;
 mod monitor_server;
+mod packages;
 mod python_sdk;

@@ -20,6 +20,11 @@ impl Known {
             .collect()
     }
 
+    /// Returns the packages of which anything is known.
+    pub(super) fn packages(&self) -> impl Iterator<Item = ProviderSettings> {
+        self.0.values().cloned()
+    }
+
     /// Completes what settings leave open.
     pub(super) fn complete(&self, settings: &mut ProviderSettings) {
         let Some(known) = self.0.get(&settings.package) else {

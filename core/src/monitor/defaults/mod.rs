@@ -97,7 +97,12 @@ impl DefaultProviders {
         }
     }
 
-    fn complete(&self, settings: &mut ProviderSettings) {
+    /// Returns what is known of packages before the program names any.
+    pub(super) fn known(&self) -> impl Iterator<Item = ProviderSettings> {
+        self.required.get().unwrap_or(&self.recorded).packages()
+    }
+
+    pub(super) fn complete(&self, settings: &mut ProviderSettings) {
         self.required.get().unwrap_or(&self.recorded).complete(settings);
     }
 }

@@ -2,7 +2,10 @@
 
 mod engine;
 mod listening;
+mod packages;
 mod resource_monitor;
+
+use std::sync::Arc;
 
 use tonic::{Code, Status, service::Routes};
 
@@ -13,13 +16,16 @@ use stackwright_proto::pulumirpc::{
 use crate::{
     error::Result,
     monitor::{Monitor, WireStatus},
+    provider::PackageSource,
     runtime::Runtime,
 };
 
 pub(crate) use listening::Listening;
+pub(crate) use packages::with_package_services;
 pub(crate) use stackwright_proto::MESSAGE_LIMIT;
 
-/// The ResourceMonitor and Engine services of one run, on a loopback port of their own.
+/// The ResourceMonitor and Engine services of one run, on a loopback port of their own, with Loader and Mapper beside them,
+/// which load providers as the run does when they are first asked.
 ///
 /// It is a transport and nothing else: whatever arrives is answered by the monitor, exactly as [`Monitor::call`]
 /// does. Registrations that have arrived go on when their client goes away, because what they do to the world must be
@@ -42,11 +48,13 @@ impl MonitorServer {
         let engine = EngineServer::new(service)
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
+        let source: Arc<dyn PackageSource> = Arc::new(monitor.clone());
         let services = Routes::new(resources).add_service(engine);
+        let services = with_package_services(services, &source);
         Listening::start(services, runtime).map(Self)
     }
 
-    /// Returns the address of both services, such as `127.0.0.1:4711`.
+    /// Returns the address of all services, such as `127.0.0.1:4711`.
     #[must_use]
     pub fn address(&self) -> String {
         self.0.address()
@@ -62,7 +70,7 @@ impl std::fmt::Debug for MonitorServer {
     }
 }
 
-/// What answers the calls of both services.
+/// What answers the calls of monitor and engine.
 #[derive(Clone)]
 struct Service {
     monitor: Monitor,

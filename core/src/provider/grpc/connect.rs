@@ -119,6 +119,8 @@ impl GrpcProvider {
             supports_refresh_before_update: true,
             invoke_with_preview: true,
             accepts_byte_string: true,
+            loader_target: request.codegen_address.clone(),
+            mapper_target: request.codegen_address,
             ..ProviderHandshakeRequest::default()
         };
         let attempts = async {

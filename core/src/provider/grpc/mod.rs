@@ -7,6 +7,7 @@ mod connect;
 #[cfg(test)]
 pub(crate) mod fake;
 mod function;
+mod package;
 mod peer;
 mod resource;
 mod status;
@@ -26,9 +27,9 @@ use crate::{
     plugin::OutputRoute,
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse,
-        PluginInfo, Provider, ProviderError, ProviderResult, ReadRequest, ReadResponse, UpdateRequest,
-        UpdateResponse,
+        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
+        MappingRequest, PluginInfo, Provider, ProviderError, ProviderResult, ReadRequest, ReadResponse,
+        SchemaRequest, UpdateRequest, UpdateResponse,
     },
     runtime::Runtime,
 };
@@ -189,6 +190,18 @@ impl Provider for GrpcProvider {
 
     async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
         self.invoke_function(request).await
+    }
+
+    async fn get_schema(&self, request: SchemaRequest) -> ProviderResult<String> {
+        self.ask_for_schema(request).await
+    }
+
+    async fn get_mapping(&self, request: MappingRequest) -> ProviderResult<Mapping> {
+        self.ask_for_mapping(request).await
+    }
+
+    async fn get_mappings(&self, key: &str) -> ProviderResult<Vec<String>> {
+        self.ask_for_mappings(key).await
     }
 
     async fn cancel(&self) {

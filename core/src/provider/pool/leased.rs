@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use super::{Instance, Launcher, ProviderPool};
 use crate::provider::{
     Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-    DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, PluginInfo,
-    Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, UpdateRequest,
-    UpdateResponse,
+    DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
+    MappingRequest, PluginInfo, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest,
+    ReadResponse, SchemaRequest, UpdateRequest, UpdateResponse,
 };
 
 /// A leased process. Configuring it may exchange it for one that already has the same configuration.
@@ -183,6 +183,24 @@ impl Provider for LeasedProvider {
     async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
         let call = self.begin()?;
         let answer = call.0.provider.invoke(request).await;
+        call.end(answer)
+    }
+
+    async fn get_schema(&self, request: SchemaRequest) -> ProviderResult<String> {
+        let call = self.begin()?;
+        let answer = call.0.provider.get_schema(request).await;
+        call.end(answer)
+    }
+
+    async fn get_mapping(&self, request: MappingRequest) -> ProviderResult<Mapping> {
+        let call = self.begin()?;
+        let answer = call.0.provider.get_mapping(request).await;
+        call.end(answer)
+    }
+
+    async fn get_mappings(&self, key: &str) -> ProviderResult<Vec<String>> {
+        let call = self.begin()?;
+        let answer = call.0.provider.get_mappings(key).await;
         call.end(answer)
     }
 

@@ -229,6 +229,11 @@ impl ProviderRegistry {
         answer.await.copied()
     }
 
+    /// Returns where instances come from.
+    pub(crate) fn source(&self) -> &Arc<dyn ProviderSource> {
+        &self.source
+    }
+
     /// Asks every provider to give up what it is doing, each once: a second call reaches those loaded since the first.
     /// Those that have not answered after [`CANCEL_PATIENCE`] have been told, too.
     pub async fn cancel(&self) {
