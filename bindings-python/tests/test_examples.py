@@ -27,7 +27,6 @@ def test_the_native_examples_create_and_destroy_their_files(name: str, tmp_path:
 
 
 def test_the_sdk_example_creates_and_destroys_its_files(tmp_path: Path) -> None:
-    pytest.importorskip("pulumi")
     output = run("sdk.py", tmp_path, str(tmp_path))
     assert "'letters': 64" in output and "4 unchanged" in output
     assert output.rstrip().endswith("files: []")

@@ -9,14 +9,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pulumi
 import pytest
+import stackwright as sw
 
-pytest.importorskip("pulumi")
-
-import pulumi  # noqa: E402
-import stackwright as sw  # noqa: E402
-
-from conftest import MakeEngine, Memory  # noqa: E402
+from conftest import MakeEngine, Memory
 
 
 class Thing(pulumi.CustomResource):

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pulumi
 import pytest
 import stackwright as sw
 
@@ -28,8 +29,6 @@ def serve(program: Callable[[], "Awaitable[None] | None"]) -> tuple[Any, str]:
 
 
 def test_a_program_behind_a_language_runtime(make_engine: MakeEngine, memory: Memory) -> None:
-    pulumi = pytest.importorskip("pulumi")
-
     def program() -> None:
         config = pulumi.Config()
         made = pulumi.CustomResource("mem:index:Thing", "a", {"x": config.require_int("x"), "made": None})

@@ -244,7 +244,6 @@ def play_async(story: Story, loop: asyncio.AbstractEventLoop, program: Callable[
 def test_an_sdk_program_with_three_kinds_of_providers(
     tmp_path: Path, gofiles: Path, loop: asyncio.AbstractEventLoop
 ) -> None:
-    pytest.importorskip("pulumi")
     story = Story(tmp_path, gofiles, (HOST, DYNAMIC, PLUGIN))
     play_async(story, loop, lambda _verb: story.sdk_program)
     assert story.processes and os.getpid() not in story.processes
@@ -273,7 +272,6 @@ def test_a_program_of_the_own_api_without_async(tmp_path: Path, gofiles: Path) -
 def test_the_sdk_and_the_own_api_take_turns_at_one_stack(
     tmp_path: Path, gofiles: Path, loop: asyncio.AbstractEventLoop
 ) -> None:
-    pytest.importorskip("pulumi")
     story = Story(tmp_path, gofiles, (HOST, PLUGIN))
     turns = 0
 

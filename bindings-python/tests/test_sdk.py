@@ -8,14 +8,11 @@ import os
 import threading
 from typing import Any
 
+import pulumi
 import pytest
+import stackwright as sw
 
-pytest.importorskip("pulumi")
-
-import pulumi  # noqa: E402
-import stackwright as sw  # noqa: E402
-
-from conftest import MakeEngine, Memory, states  # noqa: E402
+from conftest import MakeEngine, Memory, states
 
 
 class Thing(pulumi.CustomResource):

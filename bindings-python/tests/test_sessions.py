@@ -7,6 +7,7 @@ import gc
 import threading
 from pathlib import Path
 
+import pulumi
 import pytest
 import stackwright as sw
 from stackwright import sync
@@ -71,7 +72,6 @@ def test_a_session_is_released_without_async_too(tmp_path: Path) -> None:
 
 
 def test_a_program_of_the_sdk_is_left_waiting_until_the_release(make_engine: MakeEngine) -> None:
-    pulumi = pytest.importorskip("pulumi")
     unwound = threading.Event()
 
     async def program() -> None:

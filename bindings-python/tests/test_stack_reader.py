@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 import stackwright as sw
 from stackwright import sync
@@ -40,8 +41,6 @@ class Directory:
 def test_a_stack_reference_of_the_sdk_is_answered_from_the_store_or_by_the_host(
     tmp_path: Path, memory: Memory
 ) -> None:
-    pulumi = pytest.importorskip("pulumi")
-
     def program() -> None:
         net = pulumi.StackReference("organization/net/dev")
         pulumi.export("address", net.get_output("address"))

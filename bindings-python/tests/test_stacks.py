@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 import stackwright as sw
 from stackwright import sync
@@ -26,8 +27,6 @@ class Picky(Memory):
 
 
 def test_programs_are_told_the_organization_that_the_host_says(tmp_path: Path) -> None:
-    pulumi = pytest.importorskip("pulumi")
-
     def of_the_sdk() -> None:
         pulumi.export("organization", pulumi.get_organization())
 

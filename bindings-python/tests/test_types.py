@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -17,10 +15,8 @@ def run(*arguments: str) -> str:
 
 
 def test_the_stub_of_the_native_module_agrees_with_it() -> None:
-    pytest.importorskip("mypy")
     assert not run("mypy.stubtest", "stackwright._stackwright", "--ignore-disjoint-bases")
 
 
 def test_package_examples_and_tests_pass_the_strict_checker() -> None:
-    pytest.importorskip("mypy")
     assert not run("mypy")
