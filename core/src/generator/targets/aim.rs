@@ -41,7 +41,10 @@ impl Generator {
             };
         }
         self.refuse_what_is_not_there(targeting, urn, &needs)?;
-        self.refuse_circles(urn, old, &needs).await?;
+        // What is only read keeps its needs; for the rest a refresh sees to this itself.
+        if self.options.purpose != Purpose::Refresh {
+            self.refuse_circles(urn, old, &needs).await?;
+        }
         match (old, recreating) {
             // It was deleted for something that is worked on, so that it has to be made again, as it was.
             (Some(old), Some(keys)) if !worked_on => self.make_again(urn, old, goal, keys).await.map(Some),

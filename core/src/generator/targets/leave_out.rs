@@ -60,7 +60,8 @@ impl Generator {
 
     /// Refuses to take over a record that refers to what is not recorded.
     fn refuse_gaps(&self, urn: &Urn, state: &ResourceState) -> Result<(), Unanswered> {
-        if !state.provider.is_empty() {
+        // What was deleted already for a replacement is only a reminder, and its provider may be gone as well.
+        if !state.provider.is_empty() && !state.pending_replacement {
             let known = ProviderReference::parse(&state.provider)
                 .is_ok_and(|reference| self.base.provider(&reference).is_some());
             if !known {
