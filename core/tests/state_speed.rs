@@ -132,6 +132,7 @@ async fn thousands_of_tasks_append_two_hundred_thousand_entries_a_second() {
                         elided: false,
                         untargeted: false,
                         skipped_create: None,
+                        view: false,
                     };
                     journal.append(OperationId(1), record).await.unwrap();
                 }

@@ -1,4 +1,5 @@
-//! The Engine service of one engine: where plugin processes say things, whichever operation they work for.
+//! The services of one engine for plugin processes, whichever operation they work for: where they say things, and where
+//! they tell of views.
 
 use std::{
     collections::BTreeMap,
@@ -10,6 +11,7 @@ use stackwright_proto::pulumirpc::{
     GetRootResourceRequest, GetRootResourceResponse, LogRequest, RequirePulumiVersionRequest,
     RequirePulumiVersionResponse, SetRootResourceRequest, SetRootResourceResponse, StartDebuggingRequest,
     engine_server::{Engine, EngineServer},
+    resource_status_server::ResourceStatusServer,
 };
 use tonic::{Request, Response, Status, service::Routes};
 
@@ -18,12 +20,12 @@ use crate::{
     error::Result,
     event::EventSink,
     monitor::{Listening, MESSAGE_LIMIT, diagnostic_of, require_version, with_package_services},
-    provider::{EngineAddress, PackageSource},
+    provider::{EngineAddress, PackageSource, grpc::ViewTokens},
     runtime::Runtime,
     urn::Urn,
 };
 
-/// The Engine service for the plugin processes of one engine.
+/// The Engine and ResourceStatus services for the plugin processes of one engine.
 ///
 /// It listens from the first time that its address is asked for until it is dropped. The address outlives
 /// operations, because the processes that were given it do. Once closed, it listens only while operations run.
@@ -33,6 +35,7 @@ pub(crate) struct EngineService {
     operations: Operations,
     /// Who loads the providers that are asked about their packages.
     packages: OnceLock<Arc<dyn PackageSource>>,
+    views: ViewTokens,
 }
 
 impl EngineService {
@@ -42,6 +45,7 @@ impl EngineService {
             runtime,
             operations: Operations::default(),
             packages: OnceLock::new(),
+            views: ViewTokens::default(),
         }
     }
 
@@ -94,7 +98,10 @@ impl EngineAddress for EngineService {
         let service = EngineServer::new(self.operations.clone())
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
-        let mut services = Routes::new(service);
+        let status = ResourceStatusServer::new(self.views.clone())
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT);
+        let mut services = Routes::new(service).add_service(status);
         if let Some(source) = self.packages.get() {
             services = with_package_services(services, source);
         }
@@ -104,6 +111,10 @@ impl EngineAddress for EngineService {
 
     fn serves_packages(&self) -> bool {
         self.packages.get().is_some()
+    }
+
+    fn view_tokens(&self) -> ViewTokens {
+        self.views.clone()
     }
 }
 

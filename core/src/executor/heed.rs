@@ -33,7 +33,7 @@ impl Executor {
     }
 
     /// As [`Self::heed`], for what is to be recorded: in a preview something may be unknown, in a record nothing.
-    fn take_in(&self, label: &str, values: &mut PropertyMap) -> Result<(), String> {
+    pub(super) fn take_in(&self, label: &str, values: &mut PropertyMap) -> Result<(), String> {
         if self.heed(label, values)?.unknowns && !self.is_preview() {
             *values = std::mem::take(values).without_unknowns();
         }

@@ -12,6 +12,7 @@ mod run;
 mod schedule;
 mod slots;
 mod step;
+mod views;
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -37,6 +38,7 @@ pub(crate) use schedule::run_in_order;
 pub use step::{Step, StepDetail, is_default_provider_name};
 
 use slots::{Slot, Slots};
+use views::ViewBook;
 
 /// How many questions to providers may be open for each step that may work: questions are cheap, and still a provider
 /// must not be asked thousands at once.
@@ -76,6 +78,7 @@ pub struct Executor {
     maybe_corrupt: AtomicBool,
     /// Steps that changed something, as the result shows them.
     changed: Mutex<Vec<Arc<StepEvent>>>,
+    views: ViewBook,
     /// What this run has registered or read, for `getResource`.
     published: Mutex<FxHashMap<Urn, Arc<ResourceState>>>,
 }
@@ -104,6 +107,7 @@ impl Executor {
             steps: AtomicU64::new(0),
             maybe_corrupt: AtomicBool::new(false),
             changed: Mutex::default(),
+            views: ViewBook::default(),
             published: Mutex::default(),
         }
     }
@@ -191,13 +195,11 @@ impl Executor {
     /// Returns an executor with other options and maybe another journal, but the same events and switches.
     #[must_use]
     pub fn with_options(&self, options: ExecutorOptions, journal: Option<Journal>) -> Self {
-        Self::new(
-            options,
-            self.runtime.clone(),
-            self.events.clone(),
-            journal,
-            self.control.clone(),
-        )
+        let (runtime, events) = (self.runtime.clone(), self.events.clone());
+        Self {
+            views: self.views.clone(),
+            ..Self::new(options, runtime, events, journal, self.control.clone())
+        }
     }
 
     /// Takes over what another executor of the same run has counted and done.

@@ -60,10 +60,13 @@ impl Executor {
 
     pub(super) fn identify(&self, step: &Step, state: Arc<ResourceState>) -> StateRef {
         // A refreshed record stays the record that it is, and so does one in which nothing worth a write changed.
-        let kept = step
-            .old
-            .as_ref()
-            .filter(|old| step.op == StepOp::Refresh || is_elided(step, old, &state));
+        let stays = |old: &&StateRef| match step.op {
+            StepOp::Refresh => true,
+            // Where nothing is recorded, what goes on from a record is that one.
+            StepOp::Same | StepOp::Update if self.journal.is_none() => true,
+            _ => is_elided(step, old, &state),
+        };
+        let kept = step.old.as_ref().filter(stays);
         let kept = kept.map(|old| old.id);
         let id = kept.unwrap_or_else(|| match &self.journal {
             Some(journal) => journal.next_state_id(),
@@ -93,6 +96,7 @@ impl Executor {
                 elided: true,
                 untargeted: false,
                 skipped_create: new.map(|new| Arc::clone(&new.state)),
+                view: false,
             });
         }
         let old = step.old.as_ref();
@@ -101,11 +105,16 @@ impl Executor {
         let mut recorded = new.cloned();
         match step.op {
             StepOp::CreateReplacement | StepOp::ImportReplacement | StepOp::ReadReplacement => {
-                if step.detail.pending_delete || step.op != StepOp::CreateReplacement {
-                    marked.extend(old.map(|old| (old.id, StateMark::Delete)));
+                // Nobody deletes an old copy of a view later on.
+                let has_copy = step.op != StepOp::CreateReplacement && !step.is_view();
+                if step.detail.pending_delete || has_copy {
+                    let views = self.views_of_old(step);
+                    let old = old.map(|old| old.id).into_iter().chain(views);
+                    marked.extend(old.map(|id| (id, StateMark::Delete)));
                 } else {
                     // Deleted before: the record stayed only to say that a replacement was pending.
                     removed.extend(old.map(|old| old.id));
+                    removed.extend(self.views_of_old(step));
                 }
             }
             StepOp::DeleteReplaced if step.detail.replacing => {
@@ -133,6 +142,7 @@ impl Executor {
             elided,
             untargeted: step.detail.untargeted,
             skipped_create: None,
+            view: step.is_view(),
         })
     }
 }

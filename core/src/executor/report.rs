@@ -111,8 +111,8 @@ impl Executor {
         });
     }
 
-    /// Reports outputs where the reference engine does: always in previews, else for what a provider manages, for
-    /// removals and for refreshes. Components report theirs when they register them.
+    /// Reports outputs where the reference engine does: always in previews, else for what a provider manages, for views,
+    /// for removals and for refreshes. Components report theirs when they register them.
     pub(super) fn emit_outputs(
         &self,
         step: &Step,
@@ -120,7 +120,9 @@ impl Executor {
         new: Option<&StateRef>,
         kept: Option<Arc<StepEvent>>,
     ) {
-        let custom = step.subject().is_some_and(|state| state.custom);
+        let custom = step
+            .subject()
+            .is_some_and(|state| state.custom || state.view_of.is_some());
         let removal = matches!(
             step.op,
             StepOp::Delete

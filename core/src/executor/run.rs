@@ -6,9 +6,9 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     event::OperationStatus,
     executor::{Executor, Step, StepFailure, StepOp, StepOutcome, outcome::Applied},
-    provider::ProviderStatus,
+    provider::{ProviderStatus, PublishedView},
     resource::ResourceState,
-    state::{JournalRecord, OperationId},
+    state::{JournalRecord, OperationId, StateRef},
 };
 
 impl Executor {
@@ -58,6 +58,7 @@ impl Executor {
             return Err(StepFailure::cancelled());
         }
         self.emit_pre(step);
+        self.open_views(step);
         let operation = self.begin(step).await?;
         // Not a match around what follows: its subject would be held as long as that waits.
         let mut applied = match self.applied(step).await {
@@ -77,6 +78,13 @@ impl Executor {
         operation: OperationId,
         failure: StepFailure,
     ) -> Result<StepOutcome, StepFailure> {
+        let published = self.close_views(step);
+        let removes = step.new.is_none();
+        let (before, after) = match removes {
+            true => (published, Vec::new()),
+            false => (Vec::new(), published),
+        };
+        self.follow_failed(step, before).await?;
         // Nobody knows how a call ends that was given up, nor what one did whose answer nobody can read: its beginning
         // stays on record.
         let given_up =
@@ -90,6 +98,7 @@ impl Executor {
                 .await?;
         }
         self.report_failure(step, &failure);
+        self.follow_failed(step, after).await?;
         Err(failure)
     }
 
@@ -129,6 +138,11 @@ impl Executor {
             // What was asked for has become what there is; nobody needs the former any more.
             asked.clone_from(&new.state);
         }
+        let mut published = self.close_views(step);
+        if new.is_none() && (!published.is_empty() || self.has_views(step)) {
+            let published = std::mem::take(&mut published);
+            Box::pin(self.dismiss_views(step, result_op, published)).await?;
+        }
         let end = self.end(step, result_op, new.as_ref());
         self.record(operation, end).await?;
         let exists = step.op != StepOp::Replace && !step.detail.skipped_create;
@@ -143,6 +157,7 @@ impl Executor {
             self.count(step, result_op, new.as_ref());
             let kept = self.keep(step, result_op, new.as_ref());
             self.emit_outputs(step, result_op, new.as_ref(), kept);
+            self.follow(step, new.as_ref(), published).await?;
             return Ok(StepOutcome {
                 new,
                 result_op: Some(result_op),
@@ -152,9 +167,26 @@ impl Executor {
             status: OperationStatus::PartialFailure,
             ..StepFailure::new(message)
         };
-        step.new = new.map(|new| new.state);
+        step.new = new.as_ref().map(|new| Arc::clone(&new.state));
         self.report_failure(step, &failure);
+        self.follow(step, new.as_ref(), published).await?;
         Err(failure)
+    }
+
+    /// Runs what is to be done to the views of a resource that has a record.
+    async fn follow(
+        &self,
+        step: &Step,
+        new: Option<&StateRef>,
+        published: Vec<PublishedView>,
+    ) -> Result<(), StepFailure> {
+        match new {
+            // Rare, and much to hold.
+            Some(new) if !published.is_empty() || self.has_views(step) => {
+                Box::pin(self.follow_views(step, new, published)).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Ids are never secret, whatever a resource's options ask for.

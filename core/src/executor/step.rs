@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use crate::{
-    event::DetailedDiff, executor::StepOp, provider::ProviderHandle, resource::ResourceState,
-    state::StateRef, urn::Urn,
+    event::DetailedDiff,
+    executor::StepOp,
+    provider::{ProviderHandle, Views},
+    resource::ResourceState,
+    state::StateRef,
+    urn::Urn,
 };
 
 /// One decided change of one record. Steps of one chain run one after the other.
@@ -30,6 +34,8 @@ pub struct Step {
     pub ignore_changes: Vec<String>,
     /// What the step's kind needs beside.
     pub detail: StepDetail,
+    /// Where the provider publishes what it does to views; the executor opens it.
+    pub views: Views,
 }
 
 /// What some kinds of steps need beside what all have.
@@ -70,6 +76,7 @@ impl Step {
             detailed_diff: None,
             ignore_changes: Vec::new(),
             detail: StepDetail::default(),
+            views: Views::default(),
         })
     }
 
@@ -107,6 +114,12 @@ impl Step {
         self.new
             .as_ref()
             .or_else(|| self.old.as_ref().map(|old| &old.state))
+    }
+
+    /// Tells whether it is a step on a view, which does no work of its own.
+    #[must_use]
+    pub fn is_view(&self) -> bool {
+        self.subject().is_some_and(|state| state.view_of.is_some())
     }
 
     /// Tells whether people see the step as one change of one resource.

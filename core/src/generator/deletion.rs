@@ -107,7 +107,8 @@ impl Generator {
         let forgone = self.claims.forgone();
         let mut condemned = Vec::new();
         for (position, record) in self.base.records().iter().enumerate() {
-            if spared.contains(&position) {
+            // Views go with what they are views of, and only with that.
+            if spared.contains(&position) || record.state.view_of.is_some() {
                 continue;
             }
             let record = forgone.get(&record.id).unwrap_or(record);

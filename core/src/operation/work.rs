@@ -133,6 +133,7 @@ impl Frame {
         planning: Option<&Arc<Planning>>,
         looks: Looks,
     ) -> Option<PropertyMap> {
+        executor.note_views(base.records());
         let targeting = self.targeting();
         let purpose = self.options.program_purpose(self.kind);
         // A program may still register what the operation is about.
@@ -149,6 +150,7 @@ impl Frame {
                 return None;
             }
         };
+        executor.note_views(base.records());
         if self.control.has_failed() || self.control.is_stopped() {
             return None;
         }

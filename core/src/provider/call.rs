@@ -3,6 +3,7 @@
 use crate::{
     event::DetailedDiff,
     property::PropertyMap,
+    provider::Views,
     token::{ResourceId, TypeToken},
     urn::Urn,
 };
@@ -211,6 +212,8 @@ pub struct CreateRequest {
     pub timeout: f64,
     /// True while previewing: nothing may be made.
     pub preview: bool,
+    /// Where steps on its views are published.
+    pub views: Views,
 }
 
 /// What was created.
@@ -243,6 +246,8 @@ pub struct ReadRequest {
     pub timeout: f64,
     /// True while previewing.
     pub preview: bool,
+    /// Its recorded views, and where steps on them are published.
+    pub views: Views,
 }
 
 /// A resource as it is.
@@ -281,6 +286,8 @@ pub struct UpdateRequest {
     pub timeout: f64,
     /// True while previewing: nothing may be changed.
     pub preview: bool,
+    /// Its recorded views, and where steps on them are published.
+    pub views: Views,
 }
 
 /// What was changed.
@@ -309,6 +316,8 @@ pub struct DeleteRequest {
     pub outputs: PropertyMap,
     /// How long it may take, in seconds; 0 leaves it to the provider.
     pub timeout: f64,
+    /// Its recorded views, and where steps on them are published.
+    pub views: Views,
 }
 
 /// Calls a function of a package.

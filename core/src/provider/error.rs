@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{error::Error, property::PropertyMap};
+use crate::{error::Error, property::PropertyMap, provider::ViewStep};
 
 /// The result of a provider's call.
 pub type ProviderResult<T> = Result<T, ProviderError>;
@@ -73,6 +73,8 @@ pub struct InitFailure {
     pub reasons: Vec<String>,
     /// Whether the resource wants to be read before each update.
     pub refresh_before_update: bool,
+    /// Steps on views that were taken all the same, and that the provider has not published yet.
+    pub view_steps: Vec<ViewStep>,
 }
 
 /// A failed call.

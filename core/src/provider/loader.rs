@@ -18,7 +18,7 @@ use crate::{
     provider::{
         Capabilities, HandshakeRequest, PackageSource, Provider, ProviderError, ProviderPool, Resolution,
         ResolutionRequest, Resolver,
-        grpc::{GrpcOptions, GrpcProvider, Parameter},
+        grpc::{GrpcOptions, GrpcProvider, Parameter, StatusService, ViewTokens},
         pool::{Instance, LaunchKey, Launcher},
         shared::SharedProviders,
     },
@@ -41,6 +41,9 @@ pub trait EngineAddress: Send + Sync + 'static {
     fn serves_packages(&self) -> bool {
         false
     }
+
+    /// Returns the tokens that the ResourceStatus service at the same address knows.
+    fn view_tokens(&self) -> ViewTokens;
 }
 
 /// Returns what a plugin is greeted with.
@@ -234,6 +237,7 @@ impl ProviderLoader {
             GrpcProvider::at_address(&wish.plugin, address, timeouts, parts.options, &parts.runtime).await?;
         let greeting = greeting(&*parts.engine).await?;
         let engine = greeting.engine_address.clone().unwrap_or_default();
+        let provider = provider.with_status(status_service(parts, &engine));
         let refused = |error| refusal(&wish.plugin, &error);
         let capabilities = provider.handshake(greeting).await.map_err(refused)?;
         provider.attach(&engine).await.map_err(refused)?;
@@ -271,6 +275,13 @@ impl PackageSource for WeakLoader {
         parts.map_or_else(Vec::new, |parts| {
             ProviderLoader { parts, shared }.in_process().collect()
         })
+    }
+}
+
+fn status_service(parts: &LoaderParts, address: &str) -> StatusService {
+    StatusService {
+        address: address.to_owned(),
+        tokens: parts.engine.view_tokens(),
     }
 }
 
@@ -342,7 +353,8 @@ impl Launcher for Launch {
             parts.options,
             &parts.runtime,
         )
-        .await?;
+        .await?
+        .with_status(status_service(parts, &engine));
         let refused = |error| refusal(&key.name, &error);
         let capabilities = provider.handshake(greeting).await.map_err(refused)?;
         if let Some(parameter) = &key.parameter {

@@ -29,6 +29,10 @@ impl EngineAddress for Engine {
         self.0.fetch_add(1, Ordering::Relaxed);
         Ok("127.0.0.1:9".into())
     }
+
+    fn view_tokens(&self) -> ViewTokens {
+        ViewTokens::default()
+    }
 }
 
 struct InProcess;

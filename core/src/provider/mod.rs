@@ -15,6 +15,7 @@ pub mod settings;
 mod shared;
 mod source;
 mod unconfigured;
+mod view;
 
 use async_trait::async_trait;
 
@@ -33,6 +34,8 @@ pub use resolver::{Resolution, ResolutionRequest, Resolver};
 pub use run_source::{RunSource, RunSurroundings};
 pub use source::{LoadRequest, LoadedProvider, ProviderSource};
 pub use unconfigured::UnconfiguredProvider;
+pub(crate) use view::{Effect, PublishedView};
+pub use view::{View, ViewName, ViewStep, Views};
 
 /// A provider of one package: a plugin process, code of the host, or built in.
 ///

@@ -21,6 +21,7 @@ pub fn may_elide(old: &ResourceState, new: &ResourceState) -> bool {
         && old.retain_on_delete == new.retain_on_delete
         && old.provider == new.provider
         && old.parent == new.parent
+        && old.view_of == new.view_of
         && old.options.deleted_with == new.options.deleted_with
         && old.options.replace_with == new.options.replace_with
         && old.protect == new.protect

@@ -91,6 +91,8 @@ pub enum JournalRecord {
         /// What the program asked for and this run does not make, as the program sees it: a skipped creation, of which
         /// nothing is recorded. `new` is `None` then, and the entry elided.
         skipped_create: Option<Arc<ResourceState>>,
+        /// True for a step on a view: nobody but the provider of its owner has worked on it.
+        view: bool,
     },
     /// A step has failed and changed nothing.
     Failure {

@@ -22,4 +22,5 @@ mod session;
 mod stacks;
 mod unreadable;
 mod values;
+mod views;
 mod with_program;

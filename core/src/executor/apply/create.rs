@@ -28,6 +28,7 @@ impl Executor {
                     inputs: goal.inputs.clone(),
                     timeout: goal.options.custom_timeouts.create.unwrap_or_default(),
                     preview: self.is_preview(),
+                    views: step.views.clone(),
                 };
                 let state = Arc::make_mut(&mut new);
                 let answer = self.call(step, "create", provider.provider.create(request)).await;

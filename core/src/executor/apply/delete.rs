@@ -36,6 +36,7 @@ impl Executor {
             inputs: state.inputs.clone(),
             outputs: state.outputs.clone(),
             timeout: state.options.custom_timeouts.delete.unwrap_or_default(),
+            views: step.views.clone(),
         };
         match self.call(step, "delete", provider.provider.delete(request)).await {
             Ok(()) => Ok(Applied::default()),

@@ -21,7 +21,7 @@ impl Executor {
             .ok_or_else(|| StepFailure::new("an import step without a provider"))?;
         let request = ReadRequest {
             id: goal.options.import_id.clone(),
-            ..self.read_request(goal, PropertyMap::new(), PropertyMap::new())
+            ..self.read_request(step, goal, PropertyMap::new(), PropertyMap::new())
         };
         let mut new = Arc::clone(goal);
         let state = Arc::make_mut(&mut new);

@@ -39,21 +39,30 @@ impl Executor {
         }
     }
 
-    /// Awaits a provider's call; a second cancellation gives it up.
+    /// Awaits a provider's call; a second cancellation gives it up. What came with a failure about views is published.
     pub(crate) async fn call<T>(
         &self,
         step: &Step,
         phase: &'static str,
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
-        tokio::select! {
+        let mut result = tokio::select! {
             biased;
             result = call => result,
             () = self.terminated() => Err(ProviderError::new(
                 ProviderStatus::Cancelled,
                 format!("the {phase} of {} was given up because the operation was terminated", step.urn),
             )),
+        };
+        if let Err(ProviderError {
+            init_failure: Some(failure),
+            ..
+        }) = &mut result
+        {
+            step.views
+                .publish_with_answer(std::mem::take(&mut failure.view_steps));
         }
+        result
     }
 }
 

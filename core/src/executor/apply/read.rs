@@ -20,7 +20,7 @@ impl Executor {
         let mut partial_failure = None;
         let known = goal.id.as_str() != UNKNOWN_ID;
         if let Some(provider) = step.provider.as_ref().filter(|_| known) {
-            let request = self.read_request(goal, goal.inputs.clone(), goal.inputs.clone());
+            let request = self.read_request(step, goal, goal.inputs.clone(), goal.inputs.clone());
             let state = Arc::make_mut(&mut new);
             let answer = self.call(step, "read", provider.provider.read(request)).await;
             match self.was_read(answer) {
@@ -58,6 +58,7 @@ impl Executor {
 
     pub(crate) fn read_request(
         &self,
+        step: &Step,
         state: &ResourceState,
         inputs: PropertyMap,
         properties: PropertyMap,
@@ -71,6 +72,7 @@ impl Executor {
             properties,
             timeout: state.options.custom_timeouts.read.unwrap_or_default(),
             preview: self.is_preview(),
+            views: step.views.clone(),
         }
     }
 }

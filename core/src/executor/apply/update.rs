@@ -34,6 +34,7 @@ impl Executor {
                     ignore_changes: step.ignore_changes.clone(),
                     timeout: goal.options.custom_timeouts.update.unwrap_or_default(),
                     preview: self.is_preview(),
+                    views: step.views.clone(),
                 };
                 let answer = self.call(step, "update", provider.provider.update(request)).await;
                 match self.updated(answer, &old.state.outputs) {

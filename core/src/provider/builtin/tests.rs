@@ -3,7 +3,11 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::{error::Error, provider::DiffChanges, runtime::SeededRandom};
+use crate::{
+    error::Error,
+    provider::{DiffChanges, Views},
+    runtime::SeededRandom,
+};
 
 struct World;
 
@@ -159,6 +163,7 @@ async fn a_stack_reference_warns_that_it_is_deprecated_and_reads_by_name() {
         properties: inputs,
         timeout: 0.0,
         preview: false,
+        views: Views::default(),
     };
     let response = provider.read(read.clone()).await.unwrap();
     assert_eq!(response.id.as_str(), "org/shop/dev");
@@ -183,6 +188,7 @@ async fn a_stash_keeps_its_first_value_through_updates() {
         inputs: object([("input", "one".into())]),
         timeout: 0.0,
         preview,
+        views: Views::default(),
     };
     assert!(provider.create(create(true)).await.unwrap().id.is_empty());
     let created = provider.create(create(false)).await.unwrap();
@@ -198,6 +204,7 @@ async fn a_stash_keeps_its_first_value_through_updates() {
         ignore_changes: vec![],
         timeout: 0.0,
         preview: false,
+        views: Views::default(),
     };
     let updated = provider.update(update).await.unwrap();
     let expected = object([("input", "two".into()), ("output", "one".into())]);

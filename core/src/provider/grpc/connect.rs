@@ -83,6 +83,7 @@ impl GrpcProvider {
             runtime: runtime.clone(),
             greeted: OnceLock::new(),
             configuration: ConfigurationCell::default(),
+            status: None,
         })
     }
 
@@ -115,7 +116,7 @@ impl GrpcProvider {
             root_directory: directory.clone(),
             program_directory: directory,
             configure_with_urn: true,
-            supports_views: false,
+            supports_views: true,
             supports_refresh_before_update: true,
             invoke_with_preview: true,
             accepts_byte_string: true,

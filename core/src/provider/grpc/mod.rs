@@ -14,6 +14,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod values;
+mod views;
 
 use std::sync::{Arc, OnceLock};
 
@@ -34,6 +35,7 @@ use crate::{
     runtime::Runtime,
 };
 pub use function::Parameter;
+pub use views::{StatusService, ViewTokens};
 
 use configuration::{Configuration, ConfigurationCell};
 use peer::Peer;
@@ -58,6 +60,8 @@ pub struct GrpcProvider {
     /// What it said when greeted; `None` when it does not know greetings.
     greeted: OnceLock<Option<Capabilities>>,
     configuration: ConfigurationCell,
+    /// Where it publishes steps on views; `None` where nobody listens.
+    status: Option<StatusService>,
 }
 
 impl GrpcProvider {
@@ -65,6 +69,15 @@ impl GrpcProvider {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.peer.name
+    }
+
+    /// Lets it publish what it does to views.
+    #[must_use]
+    pub fn with_status(self, status: StatusService) -> Self {
+        Self {
+            status: Some(status),
+            ..self
+        }
     }
 
     /// Returns where the lines of its process go; `None` when the process is not ours.

@@ -11,9 +11,10 @@ use super::{
     annotate::annotate,
     assets::restore,
     values::{Unknowns, encode, sending, sending_recorded},
+    views::old_views,
 };
 use crate::{
-    event::{DiffKind, PropertyDiff},
+    event::{DetailedDiff, DiffKind, PropertyDiff},
     property::PropertyMap,
     provider::{
         Autonaming, AutonamingMode, CheckFailure, CheckRequest, CheckResponse, CreateRequest, CreateResponse,
@@ -116,6 +117,7 @@ impl GrpcProvider {
             });
         }
         let unknowns = Unknowns::in_preview(request.preview);
+        let reserved = self.reserve(&request.views);
         let message = pulumirpc::CreateRequest {
             urn: request.urn.to_string(),
             name: request.name,
@@ -123,7 +125,8 @@ impl GrpcProvider {
             properties: encode(&request.inputs, &sending("inputs", capabilities, unknowns))?,
             timeout: request.timeout,
             preview: request.preview,
-            ..pulumirpc::CreateRequest::default()
+            resource_status_address: reserved.address.clone(),
+            resource_status_token: reserved.token.clone(),
         };
         let mut response = match self.client().create(message).await {
             Ok(answer) => {
@@ -169,6 +172,7 @@ impl GrpcProvider {
         }
         let unknowns = Unknowns::in_preview(request.preview);
         let recorded = |label| sending_recorded(label, capabilities, unknowns);
+        let reserved = self.reserve(&request.views);
         let message = pulumirpc::UpdateRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
@@ -180,7 +184,9 @@ impl GrpcProvider {
             timeout: request.timeout,
             ignore_changes: request.ignore_changes,
             preview: request.preview,
-            ..pulumirpc::UpdateRequest::default()
+            resource_status_address: reserved.address.clone(),
+            resource_status_token: reserved.token.clone(),
+            old_views: old_views(&request.views, capabilities, unknowns)?,
         };
         match self.client().update(message).await {
             Ok(answer) => {
@@ -220,6 +226,7 @@ impl GrpcProvider {
             return Err(not_configured());
         };
         let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
+        let reserved = self.reserve(&request.views);
         let message = pulumirpc::DeleteRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
@@ -228,7 +235,9 @@ impl GrpcProvider {
             properties: encode(&request.outputs, &options("outputs"))?,
             old_inputs: encode(&request.inputs, &options("inputs"))?,
             timeout: request.timeout,
-            ..pulumirpc::DeleteRequest::default()
+            resource_status_address: reserved.address.clone(),
+            resource_status_token: reserved.token.clone(),
+            old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
         };
         match self.client().delete(message).await {
             Ok(_) => Ok(()),
@@ -246,6 +255,7 @@ impl GrpcProvider {
             });
         };
         let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
+        let reserved = self.reserve(&request.views);
         let message = pulumirpc::ReadRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
@@ -254,7 +264,9 @@ impl GrpcProvider {
             properties: encode(&request.properties, &options("outputs"))?,
             inputs: encode(&request.inputs, &options("inputs"))?,
             timeout: request.timeout,
-            ..pulumirpc::ReadRequest::default()
+            resource_status_address: reserved.address.clone(),
+            resource_status_token: reserved.token.clone(),
+            old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
         };
         // What was echoed comes back with its secrets and with the contents of its assets.
         let complete = |inputs: Option<&mut PropertyMap>, outputs: &mut PropertyMap| {
@@ -352,25 +364,10 @@ pub(super) fn diff_response(answer: pulumirpc::DiffResponse, urn: &Urn) -> Provi
         Ok(WireChanges::DiffSome) => DiffChanges::Some,
         Err(_) => return refused(format!("unrecognized diff state for {urn}: {}", answer.changes)),
     };
-    let mut detailed: BTreeMap<String, PropertyDiff> = BTreeMap::new();
-    for (path, property) in answer.detailed_diff {
-        let kind = match Kind::try_from(property.kind) {
-            Ok(Kind::Add) => DiffKind::Add,
-            Ok(Kind::AddReplace) => DiffKind::AddReplace,
-            Ok(Kind::Delete) => DiffKind::Delete,
-            Ok(Kind::DeleteReplace) => DiffKind::DeleteReplace,
-            Ok(Kind::Update) => DiffKind::Update,
-            Ok(Kind::UpdateReplace) => DiffKind::UpdateReplace,
-            Err(_) => {
-                return refused(format!(
-                    "unrecognized kind of difference at '{path}' for {urn}: {}",
-                    property.kind
-                ));
-            }
-        };
-        let input_diff = property.input_diff;
-        detailed.insert(path, PropertyDiff { kind, input_diff });
-    }
+    let detailed = match detailed_diff(answer.detailed_diff, urn) {
+        Ok(detailed) => detailed,
+        Err(fault) => return refused(fault),
+    };
     Ok(DiffResponse {
         changes,
         replaces: answer.replaces,
@@ -381,4 +378,30 @@ pub(super) fn diff_response(answer: pulumirpc::DiffResponse, urn: &Urn) -> Provi
         delete_before_replace: answer.delete_before_replace,
         unavailable: None,
     })
+}
+
+/// Reads how properties of `what` differ.
+pub(super) fn detailed_diff(
+    detailed: BTreeMap<String, pulumirpc::PropertyDiff>,
+    what: &impl std::fmt::Display,
+) -> Result<DetailedDiff, String> {
+    let read = |(path, property): (String, pulumirpc::PropertyDiff)| {
+        let kind = match Kind::try_from(property.kind) {
+            Ok(Kind::Add) => DiffKind::Add,
+            Ok(Kind::AddReplace) => DiffKind::AddReplace,
+            Ok(Kind::Delete) => DiffKind::Delete,
+            Ok(Kind::DeleteReplace) => DiffKind::DeleteReplace,
+            Ok(Kind::Update) => DiffKind::Update,
+            Ok(Kind::UpdateReplace) => DiffKind::UpdateReplace,
+            Err(_) => {
+                let kind = property.kind;
+                return Err(format!(
+                    "unrecognized kind of difference at '{path}' for {what}: {kind}"
+                ));
+            }
+        };
+        let input_diff = property.input_diff;
+        Ok((path, PropertyDiff { kind, input_diff }))
+    };
+    detailed.into_iter().map(read).collect()
 }

@@ -58,6 +58,28 @@ async fn checkpoints_from_before_there_were_versions_are_read() {
 }
 
 #[tokio::test]
+async fn a_view_is_read_and_written_back_with_the_version_and_feature_that_it_needs() {
+    let part = URN.replace("::box", "$shop:index:Part::lid");
+    let fields = format!(
+        r#""custom":true,"id":"1","type":"shop:index:Box"}},{{"urn":"{part}","custom":false,"type":"shop:index:Part","inputs":{{"size":1}},"outputs":{{"size":1}},"parent":"{URN}","viewOf":"{URN}""#
+    );
+    let text = with_record(&fields).replace(r#""version":3"#, r#""version":4,"features":["views"]"#);
+    let mut snapshot = deployment(&text).await.unwrap();
+    let view = &snapshot.resources[1];
+    assert_eq!(
+        (view.view_of.as_ref(), view.custom),
+        (view.parent.as_ref(), false)
+    );
+    let write = async |snapshot: &crate::state::Snapshot| {
+        let written = write_deployment(snapshot, SecretsShown::Encrypted, Layout::Compact).await;
+        String::from_utf8(written.unwrap()).unwrap()
+    };
+    assert_eq!(write(&snapshot).await, text);
+    snapshot.resources.pop();
+    assert!(write(&snapshot).await.starts_with(r#"{"version":3,"deployment""#));
+}
+
+#[tokio::test]
 async fn a_feature_raises_the_version_and_its_last_user_takes_it_down_again() {
     let text = with_record(
         r#""custom":false,"type":"shop:index:Box","taint":true,"resourceHooks":{"BeforeCreate":["h"]}"#,

@@ -5,7 +5,7 @@
 //! | kind | fields |
 //! | --- | --- |
 //! | `begin` | `op`; `pending` (`creating`…); `old` `{id}`; `state` (the record as it is to become); `keys`, `diffs`, `detailedDiff` `{path: {kind, inputDiff}}` |
-//! | `success` | `op`, `resultOp`; `removed` `[id]`; `marked` `[{id, mark}]`, mark `delete` or `pendingReplacement`; `new` `{id, state}`; `inPlace`; `elided`; `persistedRefresh`; `deletedByRefresh`; `untargeted`; `skippedCreate`, with `state` (what the program asked for and nothing records) |
+//! | `success` | `op`, `resultOp`; `removed` `[id]`; `marked` `[{id, mark}]`, mark `delete` or `pendingReplacement`; `new` `{id, state}`; `inPlace`; `elided`; `persistedRefresh`; `deletedByRefresh`; `untargeted`; `skippedCreate`, with `state` (what the program asked for and nothing records); `view` (a step on a view) |
 //! | `failure` | `op` |
 //! | `outputs` | `new` `{id, state}`; `elided` |
 //! | `base-written` | `records` `[{id, state}]` |
@@ -170,6 +170,7 @@ impl Serialize for EntryJson<'_> {
                 elided,
                 untargeted,
                 skipped_create,
+                view,
             } => {
                 put!("kind", "success");
                 put!("op", op);
@@ -195,6 +196,7 @@ impl Serialize for EntryJson<'_> {
                     put!("skippedCreate", &true);
                     put!("state", &RecordJson::new(state, form));
                 }
+                put!("view", &true, unless !*view);
             }
             JournalRecord::Failure { op } => {
                 put!("kind", "failure");
@@ -274,6 +276,8 @@ pub(super) struct EntryFields {
     untargeted: bool,
     #[serde(default)]
     skipped_create: bool,
+    #[serde(default)]
+    view: bool,
     #[serde(default)]
     records: Vec<RefFields>,
     #[serde(default)]
@@ -389,6 +393,7 @@ impl EntryFields {
                 elided: self.elided,
                 untargeted: self.untargeted,
                 skipped_create: state.filter(|_| self.skipped_create),
+                view: self.view,
             },
             Kind::Failure => JournalRecord::Failure { op: op()? },
             Kind::Outputs => JournalRecord::Outputs {

@@ -83,6 +83,7 @@ impl Stack {
             elided: false,
             untargeted: false,
             skipped_create: None,
+            view: false,
         };
         self.journal.append(operation, record).await.unwrap();
     }

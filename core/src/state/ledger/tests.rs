@@ -173,6 +173,7 @@ impl Play {
             elided,
             untargeted: false,
             skipped_create: None,
+            view: false,
         });
     }
 
@@ -187,6 +188,7 @@ impl Play {
             elided: false,
             untargeted: false,
             skipped_create: None,
+            view: false,
         });
     }
 
@@ -484,6 +486,7 @@ fn same(id: u64, state: ResourceState, elided: bool) -> JournalRecord {
         elided,
         untargeted: false,
         skipped_create: None,
+        view: false,
     }
 }
 

@@ -79,6 +79,7 @@ async fn create_thing(journal: &Journal, state: Arc<ResourceState>) {
         elided: false,
         untargeted: false,
         skipped_create: None,
+        view: false,
     };
     journal.append(operation, record).await.unwrap();
 }
@@ -219,6 +220,7 @@ async fn a_crash_at_any_write_leaves_a_stack_that_opens_with_what_was_acknowledg
                     elided: false,
                     untargeted: false,
                     skipped_create: None,
+                    view: false,
                 };
                 journal.append(operation, record).await?;
                 let committed = async {

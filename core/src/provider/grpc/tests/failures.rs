@@ -97,6 +97,7 @@ async fn a_failure_keeps_the_words_and_the_status_of_the_provider() {
         inputs: PropertyMap::new(),
         outputs: PropertyMap::new(),
         timeout: 0.0,
+        views: Views::default(),
     };
     let error = provider.delete(request).await.unwrap_err();
     assert_eq!(

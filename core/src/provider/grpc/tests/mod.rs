@@ -26,7 +26,7 @@ use super::{
 use crate::{
     plugin::{PluginCommand, PluginProcess, PluginTimeouts, Start},
     property::{Asset, AssetSource, PropertyMap, PropertyValue, Unknown},
-    provider::{DiffChanges, ProviderStatus},
+    provider::{DiffChanges, ProviderStatus, Views},
     urn::Urn,
 };
 
@@ -104,6 +104,7 @@ fn create(inputs: PropertyMap, preview: bool) -> CreateRequest {
         inputs,
         timeout: 1.5,
         preview,
+        views: Views::default(),
     }
 }
 
@@ -117,6 +118,7 @@ fn read(inputs: PropertyMap) -> ReadRequest {
         properties: PropertyMap::new(),
         timeout: 0.0,
         preview: false,
+        views: Views::default(),
     }
 }
 

@@ -95,6 +95,7 @@ fn update() -> UpdateRequest {
         ignore_changes: Vec::new(),
         timeout: 0.0,
         preview: false,
+        views: Views::default(),
     }
 }
 

@@ -34,6 +34,7 @@ fn created(journal: &Journal, name: &str) -> JournalRecord {
         elided: false,
         untargeted: false,
         skipped_create: None,
+        view: false,
     }
 }
 

@@ -1,0 +1,198 @@
+//! Running what a provider has published: from what it says of a view to a step that is recorded, shown and counted.
+
+use std::sync::Arc;
+
+use super::{Following, book::inside};
+use crate::{
+    event::OperationStatus,
+    executor::{Executor, Step, StepFailure, StepOp},
+    provider::{Effect, ProviderStatus, PublishedView, View, ViewStep},
+    resource::ResourceState,
+    state::{JournalRecord, OperationId, StateId, StateRef},
+    urn::Urn,
+};
+
+impl Executor {
+    /// Runs published steps one after the other, whatever becomes of each: all of them have been taken.
+    pub(super) async fn run_published(
+        &self,
+        following: &mut Following<'_>,
+        published: Vec<PublishedView>,
+    ) -> Result<(), StepFailure> {
+        for PublishedView {
+            urn,
+            parent,
+            mut step,
+        } in published
+        {
+            let effect = Effect::of(step.op, step.new.is_some());
+            let mut failure = failure_of(&step);
+            for view in step.new.iter_mut().chain(&mut step.old) {
+                let inputs = self.take_in("inputs", &mut view.inputs);
+                if let Err(fault) = inputs.and(self.take_in("outputs", &mut view.outputs)) {
+                    failure = Some(StepFailure::new(format!("the view has bad values: {fault}")));
+                }
+            }
+            let recorded = following.recorded(&urn, &step);
+            let new = step.new.as_ref().filter(|_| effect != Effect::Removes);
+            let new = new.map(|view| {
+                let former = recorded.as_ref().map(|record| &record.state);
+                following.state(&urn, &parent, view, former)
+            });
+            let told = || {
+                let view = step.old.clone().unwrap_or_default();
+                StateRef {
+                    id: UNRECORDED,
+                    state: following.state(&urn, &parent, &view, None),
+                }
+            };
+            let old = match effect {
+                Effect::Leaves => recorded,
+                Effect::Removes | Effect::Marks => Some(recorded.unwrap_or_else(told)),
+            };
+            let Some(mut run) = following.view_step(step.op, old, new) else {
+                continue;
+            };
+            run = run.with_diff(step.keys, step.diffs, step.detailed_diff);
+            self.run_view(following, run, step.op, failure).await?;
+        }
+        Ok(())
+    }
+
+    /// Announces a step on a view, records it, and reports it.
+    pub(super) async fn run_view(
+        &self,
+        following: &mut Following<'_>,
+        mut step: Step,
+        result_op: StepOp,
+        failure: Option<StepFailure>,
+    ) -> Result<(), StepFailure> {
+        self.emit_pre(&step);
+        let happened = |failure: &StepFailure| failure.status == OperationStatus::PartialFailure;
+        if let Some(failure) = failure.as_ref().filter(|failure| !happened(failure)) {
+            self.report_failure(&step, failure);
+            return Ok(());
+        }
+        let asked = step.new.clone();
+        let new = asked.map(|state| self.identify(&step, state));
+        if step.op != StepOp::Replace {
+            self.record_view(following, &step, result_op, new.as_ref())
+                .await?;
+        }
+        if let Some(new) = &new {
+            step.new = Some(Arc::clone(&new.state));
+        }
+        match failure {
+            Some(failure) => self.report_failure(&step, &failure),
+            None => {
+                self.count(&step, result_op, new.as_ref());
+                let kept = self.keep(&step, result_op, new.as_ref());
+                self.emit_outputs(&step, result_op, new.as_ref(), kept);
+            }
+        }
+        Ok(())
+    }
+
+    async fn record_view(
+        &self,
+        following: &mut Following<'_>,
+        step: &Step,
+        result_op: StepOp,
+        new: Option<&StateRef>,
+    ) -> Result<(), StepFailure> {
+        let is_recorded = step
+            .old
+            .as_ref()
+            .is_none_or(|old| old.id != UNRECORDED || self.journal.is_none());
+        if is_recorded {
+            let mut end = self.end(step, result_op, new);
+            if let Some(JournalRecord::Success { removed, .. }) = &mut end
+                && new.is_none()
+            {
+                // What lies in it goes with it: nothing may lie in what is not there.
+                let inside = inside(&following.views, &step.urn);
+                let views = following.views.iter();
+                let inside = views.filter(|view| inside.contains(&view.state.urn));
+                removed.extend(inside.map(|view| view.id));
+            }
+            let journal = self.journal.as_ref();
+            let operation = journal.map_or(OperationId(0), |journal| journal.next_operation_id());
+            self.record(operation, end).await?;
+        }
+        if let Some(new) = new {
+            self.publish(&new.state);
+        }
+        following.note(step, new);
+        Ok(())
+    }
+}
+
+/// The identity of what a provider tells of and nobody has recorded.
+const UNRECORDED: StateId = StateId(u64::MAX);
+
+fn failure_of(step: &ViewStep) -> Option<StepFailure> {
+    step.has_failed().then(|| StepFailure {
+        status: step.status,
+        provider_status: Some(ProviderStatus::Unknown),
+        ..StepFailure::new(step.error.clone())
+    })
+}
+
+impl Following<'_> {
+    /// Returns the record that a step is about. The old half of a replacement has none any more once the new one is made.
+    fn recorded(&self, urn: &Urn, step: &ViewStep) -> Option<StateRef> {
+        let is_old_half = Effect::of(step.op, false) == Effect::Removes && self.replaced.contains(urn);
+        let mut views = self.views.iter();
+        views
+            .find(|view| view.state.urn == *urn)
+            .filter(|_| !is_old_half)
+            .cloned()
+    }
+
+    /// Builds the record of a view; one in which nothing changed stays the very record.
+    fn state(
+        &self,
+        urn: &Urn,
+        parent: &Urn,
+        view: &View,
+        former: Option<&Arc<ResourceState>>,
+    ) -> Arc<ResourceState> {
+        let mut state = ResourceState::new(urn.clone(), urn.resource_type().into(), false);
+        state.inputs = view.inputs.clone();
+        state.outputs = view.outputs.clone();
+        state.parent = Some(parent.clone());
+        state.view_of = Some(self.owner.clone());
+        if let Some(former) = former {
+            state.aliases.clone_from(&former.aliases);
+            state.created = former.created;
+            state.modified = former.modified;
+            if state == **former {
+                return Arc::clone(former);
+            }
+        }
+        Arc::new(state)
+    }
+
+    /// Notes what there is after a step.
+    fn note(&mut self, step: &Step, new: Option<&StateRef>) {
+        let place = self.views.iter().position(|view| view.state.urn == step.urn);
+        match (new, place) {
+            (Some(new), Some(place)) => {
+                self.views[place] = new.clone();
+                if matches!(
+                    step.op,
+                    StepOp::CreateReplacement | StepOp::ImportReplacement | StepOp::ReadReplacement
+                ) {
+                    self.replaced.insert(step.urn.clone());
+                }
+            }
+            (Some(new), None) => self.views.push(new.clone()),
+            (None, Some(place)) if !self.replaced.contains(&step.urn) => {
+                let inside = inside(&self.views, &step.urn);
+                self.views.remove(place);
+                self.views.retain(|view| !inside.contains(&view.state.urn));
+            }
+            (None, _) => {}
+        }
+    }
+}
