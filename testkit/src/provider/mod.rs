@@ -11,11 +11,11 @@ use stackwright::{
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
         DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider,
-        ProviderResult, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
+        ProviderResult, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse, Views,
     },
 };
 
-use reply::Reply;
+use reply::{Reply, WithViews};
 
 use crate::script::{ProviderCall, Providers, Scene};
 
@@ -63,6 +63,18 @@ impl ScriptedProvider {
             source,
             package: package.into(),
         }
+    }
+
+    /// Asks about a resource, and publishes what the answer says of views.
+    async fn ask_with_views<R: Reply>(
+        &self,
+        method: &str,
+        request: Value,
+        views: Views,
+    ) -> ProviderResult<R> {
+        let WithViews { view_steps, answer } = self.ask::<WithViews<R>>(method, request).await?;
+        views.publish_with_answer(view_steps);
+        Ok(answer)
     }
 
     async fn ask<R: Reply>(&self, method: &str, request: Value) -> ProviderResult<R> {
@@ -126,38 +138,39 @@ impl Provider for ScriptedProvider {
     }
 
     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        let request = json!({
+        let json = json!({
             "urn": request.urn, "type": request.resource_type, "name": request.name,
             "inputs": plain(request.inputs), "timeout": request.timeout, "preview": request.preview,
         });
-        self.ask("create", request).await
+        self.ask_with_views("create", json, request.views).await
     }
 
     async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
-        let request = json!({
+        let json = json!({
             "urn": request.urn, "type": request.resource_type, "name": request.name, "id": request.id,
             "inputs": plain(request.inputs), "outputs": plain(request.properties),
-            "timeout": request.timeout, "preview": request.preview,
+            "timeout": request.timeout, "preview": request.preview, "oldViews": request.views.recorded(),
         });
-        self.ask("read", request).await
+        self.ask_with_views("read", json, request.views).await
     }
 
     async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        let request = json!({
+        let json = json!({
             "urn": request.urn, "type": request.resource_type, "name": request.name, "id": request.id,
             "oldInputs": plain(request.old_inputs), "oldOutputs": plain(request.old_outputs),
             "news": plain(request.news), "ignoreChanges": request.ignore_changes,
-            "timeout": request.timeout, "preview": request.preview,
+            "timeout": request.timeout, "preview": request.preview, "oldViews": request.views.recorded(),
         });
-        self.ask("update", request).await
+        self.ask_with_views("update", json, request.views).await
     }
 
     async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
-        let request = json!({
+        let json = json!({
             "urn": request.urn, "type": request.resource_type, "name": request.name, "id": request.id,
             "inputs": plain(request.inputs), "outputs": plain(request.outputs), "timeout": request.timeout,
+            "oldViews": request.views.recorded(),
         });
-        self.ask("delete", request).await
+        self.ask_with_views("delete", json, request.views).await
     }
 
     async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {

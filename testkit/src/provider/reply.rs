@@ -9,7 +9,7 @@ use stackwright::{
     property::json::PlainMap,
     provider::{
         CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InitFailure, InvokeResponse,
-        ProviderError, ProviderResult, ProviderStatus, ReadResponse, UpdateResponse,
+        ProviderError, ProviderResult, ProviderStatus, ReadResponse, UpdateResponse, ViewStep,
     },
 };
 
@@ -52,9 +52,36 @@ pub(super) fn failure(error: &Value) -> ProviderError {
             outputs: map("outputs").unwrap_or_default(),
             reasons: serde_json::from_value(init["reasons"].clone()).unwrap_or_default(),
             refresh_before_update: false,
+            view_steps: serde_json::from_value(init["viewSteps"].clone()).unwrap_or_default(),
         }));
     }
     failure
+}
+
+/// An answer with steps on views beside.
+pub(super) struct WithViews<R> {
+    pub(super) view_steps: Vec<ViewStep>,
+    pub(super) answer: R,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct WithViewsDocument<D> {
+    #[serde(default)]
+    view_steps: Vec<ViewStep>,
+    #[serde(flatten)]
+    answer: D,
+}
+
+impl<R: Reply> Reply for WithViews<R> {
+    type Document = WithViewsDocument<R::Document>;
+
+    fn of(document: Self::Document) -> Self {
+        Self {
+            view_steps: document.view_steps,
+            answer: R::of(document.answer),
+        }
+    }
 }
 
 #[derive(Default, Deserialize)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{CallFailure, Package, ProviderCall, internal};
+use super::{CallFailure, Package, ProviderCall, internal, views};
 use crate::{
     story::{FailureScript, PACKAGE, TypeScript},
     value,
@@ -28,7 +28,11 @@ impl Package {
             "update" => self.update(request),
             "delete" => {
                 self.world().remove(text(request, "id"));
-                json!({})
+                let steps = self
+                    .type_of(request)
+                    .views
+                    .map(|_| views::steps(request, &Map::new()));
+                with_steps(json!({}), steps)
             }
             "invoke" => self.invoke(request),
             other => return Err(internal(format!("the story knows no method {other:?}"))),
@@ -98,16 +102,21 @@ impl Package {
 
     fn create(&self, call: &ProviderCall, request: &Value) -> Value {
         let inputs = object(request, "inputs");
-        let script = self.type_of(request);
+        let mut script = self.type_of(request);
         if request["preview"] == json!(true) {
-            let computed = script.computed.into_iter().map(|name| (name, value::unknown()));
-            return json!({ "id": "", "outputs": inputs.into_iter().chain(computed).collect::<Map<_, _>>() });
+            let computed = std::mem::take(&mut script.computed)
+                .into_iter()
+                .map(|name| (name, value::unknown()));
+            let outputs: Map<_, _> = inputs.into_iter().chain(computed).collect();
+            let steps = views::of(script.views.as_deref(), request, &outputs);
+            return with_steps(json!({ "id": "", "outputs": outputs }), steps);
         }
         let mut world = self.world();
         let id = world.new_id(call.subject());
         let outputs = with_computed(inputs, &script, &id, &Map::new());
         world.put(&id, outputs.clone());
-        json!({ "id": id, "outputs": outputs })
+        let steps = views::of(script.views.as_deref(), request, &outputs);
+        with_steps(json!({ "id": id, "outputs": outputs }), steps)
     }
 
     fn update(&self, request: &Value) -> Value {
@@ -122,7 +131,8 @@ impl Package {
         if request["preview"] != json!(true) {
             self.world().put(id, outputs.clone());
         }
-        json!({ "outputs": outputs })
+        let steps = views::of(script.views.as_deref(), request, &outputs);
+        with_steps(json!({ "outputs": outputs }), steps)
     }
 
     fn read(&self, request: &Value) -> Value {
@@ -131,7 +141,7 @@ impl Package {
             return json!({ "id": "", "inputs": null, "outputs": null });
         };
         let asked = object(request, "inputs");
-        let computed = self.type_of(request).computed;
+        let TypeScript { computed, views, .. } = self.type_of(request);
         let is_input = |name: &String| match asked.is_empty() {
             true => !computed.contains(name),
             false => asked.contains_key(name),
@@ -141,7 +151,11 @@ impl Package {
             .filter(|(name, _)| is_input(name))
             .map(|(k, v)| (k.clone(), v.clone()))
             .collect();
-        json!({ "id": id, "inputs": inputs, "outputs": properties })
+        let steps = views::of(views.as_deref(), request, &properties);
+        with_steps(
+            json!({ "id": id, "inputs": inputs, "outputs": properties }),
+            steps,
+        )
     }
 
     fn invoke(&self, request: &Value) -> Value {
@@ -169,12 +183,16 @@ impl Package {
             if let Some(outputs) = &init.outputs {
                 done["outputs"] = outputs.clone().into();
             }
-            failure.init_failure = Some(json!({
+            let mut init_failure = json!({
                 "id": done["id"],
                 "inputs": value::to_plain(&done["inputs"]),
                 "outputs": value::to_plain(&done["outputs"]),
                 "reasons": init.reasons,
-            }));
+            });
+            if let Some(steps) = done.get("viewSteps") {
+                init_failure["viewSteps"] = value::to_plain(steps);
+            }
+            failure.init_failure = Some(init_failure);
         }
         Ok(failure)
     }
@@ -194,12 +212,19 @@ fn with_computed(
     outputs
 }
 
+fn with_steps(mut answer: Value, steps: Option<Vec<Value>>) -> Value {
+    if let Some(steps) = steps {
+        answer["viewSteps"] = steps.into();
+    }
+    answer
+}
+
 /// Compares an old and a new input; whether they are secret makes no difference, an unknown one always does.
-fn same(old: &Value, new: &Value) -> bool {
+pub(super) fn same(old: &Value, new: &Value) -> bool {
     !value::contains_unknown(new) && value::equal(&value::revealed(old), &value::revealed(new))
 }
 
-fn object(request: &Value, name: &str) -> Map<String, Value> {
+pub(super) fn object(request: &Value, name: &str) -> Map<String, Value> {
     request
         .get(name)
         .and_then(Value::as_object)

@@ -3,6 +3,7 @@
 mod answer;
 mod log;
 mod rule;
+mod views;
 mod world;
 
 use std::{

@@ -37,6 +37,8 @@ pub struct TypeScript {
     pub detailed_diff: bool,
     /// Whether Diff leaves the comparison to the engine.
     pub diff_unknown: bool,
+    /// The property that lists the resource's parts by name: each is told of as a view of type `Part`.
+    pub views: Option<String>,
 }
 
 /// What a function returns: its arguments, unless something else is said.
