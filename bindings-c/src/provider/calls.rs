@@ -11,7 +11,7 @@ use stackwright::provider::{
 use super::{
     Table,
     request::{Check, Configure, Create, Delete, Diff, Invoke, Nothing, Read, Update},
-    response::{Checked, Created, Diffed, Empty, Facts, Invoked, Understands, Updated, WasRead},
+    response::{Checked, Created, Deleted, Diffed, Facts, Invoked, Understands, Updated, WasRead},
 };
 
 impl Table {
@@ -105,8 +105,10 @@ impl Provider for Table {
     }
 
     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        let views = request.views.clone();
         let request = Create::from(request);
-        let created: Created = self.call("create", self.functions.create, request).await?;
+        let mut created: Created = self.call("create", self.functions.create, request).await?;
+        views.publish_with_answer(std::mem::take(&mut created.view_steps));
         Ok(created.into())
     }
 
@@ -119,9 +121,11 @@ impl Provider for Table {
                 ..ReadResponse::default()
             });
         }
-        let read: WasRead = self
+        let views = request.views.clone();
+        let mut read: WasRead = self
             .call("read", self.functions.read, Read::from(request))
             .await?;
+        views.publish_with_answer(std::mem::take(&mut read.view_steps));
         Ok(read.into())
     }
 
@@ -130,14 +134,18 @@ impl Provider for Table {
             let message = format!("{} can not be updated in place", request.urn);
             return Err(ProviderError::unimplemented(message));
         }
+        let views = request.views.clone();
         let request = Update::from(request);
-        let updated: Updated = self.call("update", self.functions.update, request).await?;
+        let mut updated: Updated = self.call("update", self.functions.update, request).await?;
+        views.publish_with_answer(std::mem::take(&mut updated.view_steps));
         Ok(updated.into())
     }
 
     async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+        let views = request.views.clone();
         let request = Delete::from(request);
-        let Empty {} = self.call("delete_", self.functions.delete_, request).await?;
+        let deleted: Deleted = self.call("delete_", self.functions.delete_, request).await?;
+        views.publish_with_answer(deleted.view_steps);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use stackwright::{
     property::json::PlainMap,
-    provider::{InitFailure, ProviderError, ProviderStatus},
+    provider::{InitFailure, ProviderError, ProviderStatus, ViewStep},
 };
 
 #[derive(Default, Deserialize)]
@@ -14,6 +14,7 @@ struct Unfinished {
     outputs: PlainMap,
     reasons: Vec<String>,
     refresh_before_update: bool,
+    view_steps: Vec<ViewStep>,
 }
 
 #[derive(Default, Deserialize)]
@@ -46,6 +47,7 @@ impl From<Failed> for ProviderError {
                 outputs: unfinished.outputs.0,
                 reasons: unfinished.reasons,
                 refresh_before_update: unfinished.refresh_before_update,
+                view_steps: unfinished.view_steps,
             }),
             None => Self::new(ProviderStatus::Unknown, ""),
         };

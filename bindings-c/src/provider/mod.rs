@@ -46,6 +46,12 @@ pub type sw_give_up_t = Option<unsafe extern "C" fn(user_data: *mut c_void, call
 /// `{"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": …}`, and during previews an
 /// unknown value is the text `04da6b54-80e4-46f7-96ec-b56ff0331ba9`.
 ///
+/// A view is a part of a resource that its provider tells of, and that is shown and recorded as a resource of its own:
+/// `{"type", "name", "parentType", "parentName", "inputs", "outputs"}`, the parent being another view. What `create`,
+/// `read`, `update` and `delete_` have done to views they answer as `"viewSteps": [{"op": "create", "old", "new",
+/// "keys", "diffs", "detailedDiff", "status": "ok"|"partial-failure"|"unknown", "error"}]`, `initFailure` of
+/// `sw_completion_fail_with` too.
+///
 /// Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread of its own and may take its time.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -80,15 +86,16 @@ pub struct sw_provider_t {
     /// {"path": {"kind": "update-replace", "inputDiff": false}}, "deleteBeforeReplace": false}`. Null: the engine
     /// compares the inputs itself.
     pub diff: sw_call_t,
-    /// Makes a resource: `{"urn", "type", "name", "inputs", "timeout", "preview"}` → `{"id", "outputs"}`. Required.
+    /// Makes a resource: `{"urn", "type", "name", "inputs", "timeout", "preview"}` → `{"id", "outputs", "viewSteps"}`. Required.
     pub create: sw_call_t,
-    /// Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview"}` → `{"id",
-    /// "inputs", "outputs"}`; an empty answer says that it does not exist. Null: it is as it was recorded.
+    /// Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview",
+    /// "oldViews"}` → `{"id", "inputs", "outputs", "viewSteps"}`; an empty answer says that it does not exist. Null: it is as it was recorded.
     pub read: sw_call_t,
     /// Changes a resource: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges",
-    /// "timeout", "preview"}` → `{"outputs"}`. Null: it can not be changed in place.
+    /// "timeout", "preview", "oldViews"}` → `{"outputs", "viewSteps"}`. Null: it can not be changed in place.
     pub update: sw_call_t,
-    /// Removes a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout"}` → `{}`. Required.
+    /// Removes a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "oldViews"}` →
+    /// `{"viewSteps"}`. Required.
     pub delete_: sw_call_t,
     /// Calls a function of the package: `{"token", "arguments", "preview"}` → `{"result": {…}, "failures": []}`.
     /// Null: there is none.

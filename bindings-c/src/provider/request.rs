@@ -6,7 +6,7 @@ use stackwright::{
     property::json::PlainMap,
     provider::{
         CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
-        ReadRequest, UpdateRequest,
+        ReadRequest, UpdateRequest, View,
     },
     token::ResourceId,
 };
@@ -131,6 +131,7 @@ impl From<CreateRequest> for Create {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Read {
     #[serde(flatten)]
     identity: Identity,
@@ -139,6 +140,7 @@ pub(super) struct Read {
     outputs: PlainMap,
     timeout: f64,
     preview: bool,
+    old_views: Vec<View>,
 }
 
 impl From<ReadRequest> for Read {
@@ -150,6 +152,7 @@ impl From<ReadRequest> for Read {
             outputs: PlainMap(request.properties),
             timeout: request.timeout,
             preview: request.preview,
+            old_views: request.views.recorded().to_vec(),
         }
     }
 }
@@ -166,6 +169,7 @@ pub(super) struct Update {
     ignore_changes: Vec<String>,
     timeout: f64,
     preview: bool,
+    old_views: Vec<View>,
 }
 
 impl From<UpdateRequest> for Update {
@@ -179,11 +183,13 @@ impl From<UpdateRequest> for Update {
             ignore_changes: request.ignore_changes,
             timeout: request.timeout,
             preview: request.preview,
+            old_views: request.views.recorded().to_vec(),
         }
     }
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Delete {
     #[serde(flatten)]
     identity: Identity,
@@ -191,6 +197,7 @@ pub(super) struct Delete {
     inputs: PlainMap,
     outputs: PlainMap,
     timeout: f64,
+    old_views: Vec<View>,
 }
 
 impl From<DeleteRequest> for Delete {
@@ -201,6 +208,7 @@ impl From<DeleteRequest> for Delete {
             inputs: PlainMap(request.inputs),
             outputs: PlainMap(request.outputs),
             timeout: request.timeout,
+            old_views: request.views.recorded().to_vec(),
         }
     }
 }

@@ -8,14 +8,10 @@ use stackwright::{
     property::{PropertyMap, json::PlainMap},
     provider::{
         Capabilities, CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InvokeResponse,
-        ReadResponse, UpdateResponse,
+        ReadResponse, UpdateResponse, ViewStep,
     },
     token::ResourceId,
 };
-
-/// A response without fields.
-#[derive(Default, Deserialize)]
-pub(super) struct Empty {}
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -107,6 +103,7 @@ pub(super) struct Created {
     id: ResourceId,
     outputs: PlainMap,
     refresh_before_update: bool,
+    pub(super) view_steps: Vec<ViewStep>,
 }
 
 impl From<Created> for CreateResponse {
@@ -126,6 +123,7 @@ pub(super) struct WasRead {
     inputs: Option<PlainMap>,
     outputs: Option<PlainMap>,
     refresh_before_update: bool,
+    pub(super) view_steps: Vec<ViewStep>,
 }
 
 impl From<WasRead> for ReadResponse {
@@ -144,6 +142,7 @@ impl From<WasRead> for ReadResponse {
 pub(super) struct Updated {
     outputs: PlainMap,
     refresh_before_update: bool,
+    pub(super) view_steps: Vec<ViewStep>,
 }
 
 impl From<Updated> for UpdateResponse {
@@ -153,6 +152,13 @@ impl From<Updated> for UpdateResponse {
             refresh_before_update: updated.refresh_before_update,
         }
     }
+}
+
+/// What Delete answers.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Deleted {
+    pub(super) view_steps: Vec<ViewStep>,
 }
 
 #[derive(Default, Deserialize)]

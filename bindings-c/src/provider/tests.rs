@@ -10,7 +10,7 @@ use std::{
 
 use stackwright::{
     property::{PropertyMap, PropertyValue},
-    provider::{CheckRequest, CreateRequest, DeleteRequest, Provider as _, ProviderStatus},
+    provider::{CheckRequest, CreateRequest, DeleteRequest, Provider as _, ProviderStatus, Views},
     urn::Urn,
 };
 
@@ -132,6 +132,7 @@ fn request(name: &str) -> CreateRequest {
             .collect(),
         timeout: 0.0,
         preview: false,
+        views: Views::default(),
     }
 }
 
@@ -231,6 +232,7 @@ fn what_the_table_lacks_does_what_the_engine_does_by_default() {
             inputs: PropertyMap::new(),
             outputs: PropertyMap::new(),
             timeout: 0.0,
+            views: Views::default(),
         };
         table.delete(request).await.expect("deleted");
     });
