@@ -82,6 +82,9 @@ export {
     type ResourceSubject,
     type UpdateAnswer,
     type UpdateRequest,
+    type View,
+    type ViewAnswer,
+    type ViewStep,
 } from "./provider";
 export {
     Archive,

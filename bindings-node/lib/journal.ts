@@ -78,6 +78,8 @@ export interface JournalSuccess extends Entry<"success"> {
     skippedCreate?: boolean;
     /** What the program asked for, when that was skipped. */
     state?: StateRecord;
+    /** A step on a view: nobody but the provider of its owner has worked on it. */
+    view?: boolean;
 }
 
 /** A step has failed; the state is as it was before it. */

@@ -74,6 +74,56 @@ export interface DiffAnswer {
     deleteBeforeReplace?: boolean;
 }
 
+/** A part of a resource that its provider tells of, and that is shown and recorded as a resource of its own. */
+export interface View {
+    type: string;
+    name: string;
+    /** Type and name of the view that it lies in; in the resource itself when absent. */
+    parentType?: string;
+    parentName?: string;
+    inputs?: PropertyMap;
+    outputs?: PropertyMap;
+}
+
+/** What the provider has done to a view, or would do while previewing. Nobody does anything more about it. */
+export interface ViewStep {
+    /** During a refresh: what the refresh of the view came to. */
+    op:
+        | "same"
+        | "create"
+        | "update"
+        | "delete"
+        | "replace"
+        | "create-replacement"
+        | "delete-replaced"
+        | "read"
+        | "read-replacement"
+        | "refresh"
+        | "discard"
+        | "discard-replaced"
+        | "remove-pending-replace"
+        | "import"
+        | "import-replacement";
+    /** Those of the states when absent. */
+    type?: string;
+    name?: string;
+    old?: View;
+    /** Needed by all that leaves a view behind. */
+    new?: View;
+    keys?: string[];
+    diffs?: string[];
+    detailedDiff?: { [path: string]: DiffKind | { kind: DiffKind; inputDiff?: boolean } };
+    /** What is known of the view after a failure. */
+    status?: "ok" | "partial-failure" | "unknown";
+    /** What went wrong; absent when nothing did. */
+    error?: string;
+}
+
+/** What a call has done to the views of its resource; the steps run after that of the resource, and before a deletion. */
+export interface ViewAnswer {
+    viewSteps?: ViewStep[];
+}
+
 export interface CreateRequest extends ResourceSubject {
     inputs: PropertyMap;
     /** How long it may take, in seconds; 0 leaves it to the provider. */
@@ -82,7 +132,7 @@ export interface CreateRequest extends ResourceSubject {
     preview: boolean;
 }
 
-export interface CreateAnswer {
+export interface CreateAnswer extends ViewAnswer {
     /** May be left out only while previewing. */
     id?: string;
     /** The inputs when absent. */
@@ -97,9 +147,11 @@ export interface ReadRequest extends ResourceSubject {
     outputs: PropertyMap;
     timeout: number;
     preview: boolean;
+    /** The recorded views of the resource. */
+    oldViews: View[];
 }
 
-export interface ReadAnswer {
+export interface ReadAnswer extends ViewAnswer {
     /** Absent or empty: the resource does not exist. */
     id?: string;
     inputs?: PropertyMap;
@@ -115,9 +167,11 @@ export interface UpdateRequest extends ResourceSubject {
     ignoreChanges: string[];
     timeout: number;
     preview: boolean;
+    /** The recorded views of the resource. */
+    oldViews: View[];
 }
 
-export interface UpdateAnswer {
+export interface UpdateAnswer extends ViewAnswer {
     /** The new inputs when absent. */
     outputs?: PropertyMap;
     refreshBeforeUpdate?: boolean;
@@ -128,6 +182,8 @@ export interface DeleteRequest extends ResourceSubject {
     inputs: PropertyMap;
     outputs: PropertyMap;
     timeout: number;
+    /** The recorded views of the resource. */
+    oldViews: View[];
 }
 
 export interface InvokeRequest {
@@ -178,7 +234,7 @@ export interface Provider {
     /** No answer: the resource does not exist. */
     read?(request: ReadRequest, signal: AbortSignal): Answer<ReadAnswer>;
     update?(request: UpdateRequest, signal: AbortSignal): Answer<UpdateAnswer>;
-    delete?(request: DeleteRequest, signal: AbortSignal): Answer<void>;
+    delete?(request: DeleteRequest, signal: AbortSignal): Answer<ViewAnswer>;
     invoke?(request: InvokeRequest, signal: AbortSignal): Answer<InvokeAnswer>;
     /** Asks to give up what is running. */
     cancel?(): Answer<void>;
@@ -223,14 +279,22 @@ export class InitFailedError extends Error {
     readonly inputs: PropertyMap | undefined;
     readonly outputs: PropertyMap;
     readonly reasons: string[];
+    readonly viewSteps: ViewStep[];
 
-    constructor(failure: { id: string; reasons: string[]; inputs?: PropertyMap; outputs?: PropertyMap }) {
+    constructor(failure: {
+        id: string;
+        reasons: string[];
+        inputs?: PropertyMap;
+        outputs?: PropertyMap;
+        viewSteps?: ViewStep[];
+    }) {
         super(failure.reasons.join(", "));
         this.name = "InitFailedError";
         this.id = failure.id;
         this.inputs = failure.inputs;
         this.outputs = failure.outputs ?? {};
         this.reasons = failure.reasons;
+        this.viewSteps = failure.viewSteps ?? [];
     }
 }
 
@@ -280,8 +344,8 @@ export function methodName(number: number): keyof Callee | undefined {
  */
 export function describeError(error: unknown): object {
     if (error instanceof InitFailedError) {
-        const { id, inputs, outputs, reasons } = error;
-        return { message: error.message, initFailure: { id, inputs, outputs, reasons } };
+        const { id, inputs, outputs, reasons, viewSteps } = error;
+        return { message: error.message, initFailure: { id, inputs, outputs, reasons, viewSteps } };
     }
     const status = (error as { status?: unknown } | null)?.status;
     const message = error instanceof Error ? error.message : String(error);

@@ -48,6 +48,8 @@ function forward(name, method, request = {}, signal) {
             sent[member] = toPlainJson(sent[member]);
         }
     }
+    const plainView = (view) => ({ ...view, inputs: toPlainJson(view.inputs), outputs: toPlainJson(view.outputs) });
+    sent.oldViews &&= sent.oldViews.map(plainView);
     return new Promise((resolve, reject) => {
         calls.set(call, { resolve, reject });
         signal?.addEventListener("abort", () => calls.delete(call) && tell({ abandoned: call }));
@@ -73,6 +75,10 @@ function withValues(answer) {
         if (read?.[member]) {
             read[member] = fromPlainJson(read[member]);
         }
+    }
+    const withViews = (step) => ({ ...step, old: withValues(step.old), new: withValues(step.new) });
+    if (read?.viewSteps) {
+        read.viewSteps = read.viewSteps.map(withViews);
     }
     return read;
 }

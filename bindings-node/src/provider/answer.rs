@@ -14,7 +14,7 @@ use stackwright::{
     },
 };
 
-use super::method;
+use super::{method, views};
 use crate::{
     bridge::Shared,
     convert::{Js, Reader},
@@ -251,7 +251,7 @@ fn changes(reader: &Reader, value: Js) -> Result<Option<DiffChanges>> {
 }
 
 /// Reads `{ path: "update" }` or `{ path: { kind: "update", inputDiff: true } }`.
-fn detailed_diff(reader: &Reader, value: Js) -> Result<DetailedDiff> {
+pub(super) fn detailed_diff(reader: &Reader, value: Js) -> Result<DetailedDiff> {
     let mut result = DetailedDiff::new();
     reader.entries(value, |path, entry| {
         let (name, input_diff) = if reader.scope().kind(entry)? == ValueType::napi_string {
@@ -295,6 +295,7 @@ fn read_error(reader: &Reader, value: Js) -> Result<ProviderError> {
             outputs: reader.map_field(failure, "outputs")?.unwrap_or_default(),
             reasons: reader.texts_field(failure, "reasons")?,
             refresh_before_update: refresh_before_update(reader, failure)?,
+            view_steps: views::steps(reader, failure)?,
         });
         if !message.is_empty() {
             error.message = message;

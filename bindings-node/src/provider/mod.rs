@@ -3,6 +3,7 @@
 mod answer;
 mod plain;
 mod request;
+mod views;
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use stackwright::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
         DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider,
         ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Resolution,
-        ResolutionRequest, Resolver, UpdateRequest, UpdateResponse,
+        ResolutionRequest, Resolver, UpdateRequest, UpdateResponse, Views,
     },
 };
 use tokio::sync::oneshot;
@@ -97,16 +98,29 @@ pub(crate) struct Asked {
     shared: Arc<Shared>,
     /// What absent answers fall back to: the inputs asked for.
     inputs: PropertyMap,
+    /// Where the steps on views go that come with the answer.
+    views: Views,
     reply: oneshot::Sender<ProviderResult<Answered>>,
 }
 
 impl Asked {
     /// Gives the answer to whoever waits.
     pub(crate) fn answer(self, reader: &Reader, succeeded: bool, value: Js) {
+        let Self {
+            method,
+            shared,
+            inputs,
+            views,
+            reply,
+        } = self;
         let result = if succeeded {
-            Answered::read(reader, &self.shared, self.method, value, self.inputs).map_err(|error| {
-                let name = method::NAMES[self.method as usize];
-                let who = if self.method < method::RESOLVE {
+            let read = views::steps(reader, value).and_then(|steps| {
+                views.publish_with_answer(steps);
+                Answered::read(reader, &shared, method, value, inputs)
+            });
+            read.map_err(|error| {
+                let name = method::NAMES[method as usize];
+                let who = if method < method::RESOLVE {
                     "provider"
                 } else {
                     "host"
@@ -120,7 +134,7 @@ impl Asked {
             Err(answer::error(reader, value))
         };
         // Whoever asked may have given up meanwhile.
-        drop(self.reply.send(result));
+        drop(reply.send(result));
     }
 }
 
@@ -178,10 +192,12 @@ impl JsProvider {
         let (reply, answer) = oneshot::channel();
         let method = request.method();
         let inputs = request.fallback();
+        let views = request.views();
         let call = self.shared.provider_calls.put(Asked {
             method,
             shared: Arc::clone(&self.shared),
             inputs,
+            views,
             reply,
         });
         let give_up = GiveUp {

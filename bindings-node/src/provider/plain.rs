@@ -15,6 +15,7 @@ pub(super) struct Sent {
 
 /// Unwraps the secrets of a request; `None` when it has none.
 pub(super) fn unwrap(request: &mut Request) -> Option<Sent> {
+    unwrap_views(request);
     if !maps(request).iter().any(|map| map.contains_secrets()) {
         return None;
     }
@@ -23,6 +24,16 @@ pub(super) fn unwrap(request: &mut Request) -> Option<Sent> {
         *map = map.without_secrets();
     }
     Some(sent)
+}
+
+fn unwrap_views(request: &mut Request) {
+    let views = match request {
+        Request::Read(request) => &mut request.views,
+        Request::Update(request) => &mut request.views,
+        Request::Delete(request) => &mut request.views,
+        _ => return,
+    };
+    *views = views.without_secrets();
 }
 
 /// Returns the values of a request that tell which ones of the answer are secret.

@@ -6,13 +6,13 @@ use stackwright::{
     property::PropertyMap,
     provider::{
         CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
-        ReadRequest, ResolutionRequest, UpdateRequest,
+        ReadRequest, ResolutionRequest, UpdateRequest, Views,
     },
     token::{ResourceId, TypeToken},
     urn::Urn,
 };
 
-use super::method;
+use super::{method, views};
 use crate::convert::{Js, Writer};
 
 /// A request of a provider's method.
@@ -93,6 +93,17 @@ impl Request {
         }
     }
 
+    /// Returns where steps on views are published, if they may be.
+    pub(super) fn views(&self) -> Views {
+        match self {
+            Self::Create(request) => request.views.clone(),
+            Self::Read(request) => request.views.clone(),
+            Self::Update(request) => request.views.clone(),
+            Self::Delete(request) => request.views.clone(),
+            _ => Views::default(),
+        }
+    }
+
     /// Makes the object, or the text or list that some questions of the host are.
     pub(super) fn write(&self, writer: &Writer) -> Result<Js> {
         let object = writer.scope().object()?;
@@ -127,6 +138,7 @@ impl Request {
                 identity(writer, object, &request.id)?;
                 writer.set_map(object, "inputs", &request.inputs)?;
                 writer.set_map(object, "outputs", &request.properties)?;
+                views::write(writer, object, &request.views)?;
                 limits(writer, object, request.timeout, request.preview)?;
             }
             Self::Update(request) => update(writer, object, request)?,
@@ -141,6 +153,7 @@ impl Request {
                 identity(writer, object, &request.id)?;
                 writer.set_map(object, "inputs", &request.inputs)?;
                 writer.set_map(object, "outputs", &request.outputs)?;
+                views::write(writer, object, &request.views)?;
                 limits(writer, object, request.timeout, false)?;
             }
             Self::Invoke(request) => {
@@ -244,6 +257,7 @@ fn update(writer: &Writer, object: Js, request: &UpdateRequest) -> Result<()> {
     writer.set_map(object, "inputs", &request.news)?;
     let ignored = writer.texts(&request.ignore_changes)?;
     writer.scope().set_named(object, "ignoreChanges", ignored)?;
+    views::write(writer, object, &request.views)?;
     limits(writer, object, request.timeout, request.preview)
 }
 
