@@ -9,6 +9,44 @@ import stackwright as sw
 from scenario_wire import Message, Questions, parsed, plain
 
 
+def told(view: sw.View) -> Message:
+    """Returns a recorded view in the protocol's form."""
+    parent = {} if view.parent is None else {"parentType": view.parent[0], "parentName": view.parent[1]}
+    values = {"inputs": plain(view.inputs), "outputs": plain(view.outputs)}
+    return {"type": view.type, "name": view.name, **parent, **values}
+
+
+def publish(about: Any, answer: Message) -> None:
+    """Publishes the steps on views that the director answered with."""
+
+    def view(state: Message | None) -> sw.View | None:
+        if state is None:
+            return None
+        inputs, outputs = parsed(state.get("inputs") or {}), parsed(state.get("outputs") or {})
+        parent = (state["parentType"], state["parentName"]) if "parentName" in state else None
+        return sw.View(state["type"], state["name"], inputs, outputs, parent)
+
+    def step(item: Message) -> sw.ViewStep:
+        detailed = item.get("detailedDiff")
+        return sw.ViewStep(
+            item["op"],
+            view(item.get("new")),
+            view(item.get("old")),
+            type=item.get("type"),
+            name=item.get("name"),
+            keys=item.get("keys") or [],
+            diffs=item.get("diffs") or [],
+            detailed=None
+            if detailed is None
+            else {path: sw.PropertyDiff(diff["kind"], diff.get("inputDiff", False)) for path, diff in detailed.items()},
+            status=item.get("status", "ok"),
+            error=item.get("error", ""),
+        )
+
+    if answer.get("viewSteps"):
+        about.publish_views([step(item) for item in answer["viewSteps"]])
+
+
 class Forwarding:
     """A provider whose every method is answered by the director."""
 
@@ -19,13 +57,18 @@ class Forwarding:
         self._questions = questions
         self._package = package
 
-    async def _ask(self, method: str, request: Message) -> Any:
+    async def _ask(self, method: str, request: Message, about: Any = None) -> Any:
+        if hasattr(about, "old_views"):
+            request["oldViews"] = [told(view) for view in about.old_views]
         message = await self._questions.ask(self._package, method, request)
         error = message.get("error")
         if error is None:
-            return message.get("ok") or {}
+            answer = message.get("ok") or {}
+            publish(about, answer)
+            return answer
         failed = error.get("initFailure")
         if failed is not None:
+            publish(about, failed)
             raise sw.InitFailure(
                 failed.get("id", ""),
                 parsed(failed.get("outputs") or {}),
@@ -106,6 +149,7 @@ class Forwarding:
                 "timeout": request.timeout,
                 "preview": request.preview,
             },
+            request,
         )
         return sw.CreateResult(answer.get("id", ""), parsed(answer.get("outputs") or {}))
 
@@ -122,6 +166,7 @@ class Forwarding:
                 "timeout": request.timeout,
                 "preview": request.preview,
             },
+            request,
         )
         if not answer.get("id"):
             return None
@@ -147,6 +192,7 @@ class Forwarding:
                 "timeout": request.timeout,
                 "preview": request.preview,
             },
+            request,
         )
         return sw.UpdateResult(parsed(answer.get("outputs") or {}))
 
@@ -162,6 +208,7 @@ class Forwarding:
                 "outputs": plain(request.outputs),
                 "timeout": request.timeout,
             },
+            request,
         )
 
     async def invoke(self, request: sw.InvokeRequest) -> sw.InvokeResult:

@@ -442,3 +442,30 @@ def test_a_resolver_answers_with_an_address_or_a_provider_and_its_error_is_uncha
     finally:
         plugin.kill()
         plugin.communicate()
+
+
+def test_steps_on_views_are_recorded_and_those_that_make_no_sense_refused(make_engine: MakeEngine) -> None:
+    told: list[list[sw.View]] = []
+
+    class Parts(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            part = sw.View("mem:index:Part", "part", {"n": request.inputs["n"]})
+            request.publish_views([sw.ViewStep("create", part)])
+            lost = sw.View("mem:index:Part", "lost", parent=("mem:index:Part", "nowhere"))
+            with pytest.raises(sw.InvalidInputError, match="lies in view mem:index:Part 'nowhere', which there is not"):
+                request.publish_views([sw.ViewStep("create", lost)])
+            return super().create(request)
+
+        def delete(self, request: sw.DeleteRequest) -> None:
+            told.append(request.old_views)
+            request.publish_views([sw.ViewStep("delete", old=view) for view in request.old_views])
+            super().delete(request)
+
+    async def run() -> None:
+        async with make_engine(mem=Parts()) as engine:
+            assert (await up(engine, program_of(1))).changes == {"create": 3}
+            stack = await engine.stack("shop/dev", program_of(1))
+            assert (await stack.destroy()).changes == {"delete": 3}
+        assert told == [[sw.View("mem:index:Part", "part", {"n": 0})]]
+
+    asyncio.run(run())

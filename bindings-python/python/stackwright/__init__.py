@@ -66,6 +66,8 @@ from .provider import (
     Resolver,
     UpdateRequest,
     UpdateResult,
+    View,
+    ViewStep,
 )
 from .result import Diagnostic, Result, Step
 from .stack import Stack
@@ -170,6 +172,8 @@ __all__ = [
     "Unknown",
     "UpdateRequest",
     "UpdateResult",
+    "View",
+    "ViewStep",
     "from_json",
     "is_unknown",
     "pulumi_program",

@@ -1,7 +1,9 @@
 """The native half of the package; private. A test checks that this file says what the module has."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, final
+
+from .provider import View, ViewStep
 
 __all__ = [
     "Autonaming",
@@ -317,6 +319,8 @@ class CreateRequest:
     def timeout(self) -> float: ...
     @property
     def preview(self) -> bool: ...
+    def publish_views(self, steps: Iterable[ViewStep]) -> None:
+        """Tells what is done to views of the resource, in that order: all of it is taken over, or nothing."""
 
 @final
 class ReadRequest:
@@ -338,6 +342,11 @@ class ReadRequest:
     def timeout(self) -> float: ...
     @property
     def preview(self) -> bool: ...
+    @property
+    def old_views(self) -> list[View]:
+        """The recorded views of the resource."""
+    def publish_views(self, steps: Iterable[ViewStep]) -> None:
+        """Tells what is done to views of the resource, in that order: all of it is taken over, or nothing."""
 
 @final
 class UpdateRequest:
@@ -363,6 +372,11 @@ class UpdateRequest:
     def timeout(self) -> float: ...
     @property
     def preview(self) -> bool: ...
+    @property
+    def old_views(self) -> list[View]:
+        """The recorded views of the resource."""
+    def publish_views(self, steps: Iterable[ViewStep]) -> None:
+        """Tells what is done to views of the resource, in that order: all of it is taken over, or nothing."""
 
 @final
 class DeleteRequest:
@@ -382,6 +396,11 @@ class DeleteRequest:
     def outputs(self) -> dict[str, Any]: ...
     @property
     def timeout(self) -> float: ...
+    @property
+    def old_views(self) -> list[View]:
+        """The recorded views of the resource."""
+    def publish_views(self, steps: Iterable[ViewStep]) -> None:
+        """Tells what is done to views of the resource, in that order: all of it is taken over, or nothing."""
 
 @final
 class InvokeRequest:

@@ -70,6 +70,8 @@ class JournalEntry:
     """Whether the record was left out by targets or excludes, and was taken over as it is."""
     skipped_create: bool
     """Whether the program asked for something (``state``) that this run does not make, and of which nothing is recorded."""
+    view: bool
+    """Whether it is a step on a view: nobody but the provider of its owner has worked on it."""
     order: tuple[int, ...]
     """The identities of all records, in the order that they have from now on."""
     records: tuple[Record, ...]
@@ -120,6 +122,7 @@ def parse(line: str) -> JournalEntry:
         deleted_by_refresh=value.get("deletedByRefresh", False),
         untargeted=value.get("untargeted", False),
         skipped_create=value.get("skippedCreate", False),
+        view=value.get("view", False),
         order=tuple(value.get("order") or ()),
         records=tuple(_record(record) for record in value.get("records") or ()),
         clear_pending=value.get("clearPending", False),

@@ -64,9 +64,28 @@ __all__ = [
     "Status",
     "UpdateRequest",
     "UpdateResult",
+    "View",
+    "ViewStep",
 ]
 
 Values = Mapping[str, PropertyValue]
+ViewOp = Literal[
+    "same",
+    "create",
+    "update",
+    "delete",
+    "replace",
+    "create-replacement",
+    "delete-replaced",
+    "read",
+    "read-replacement",
+    "refresh",
+    "discard",
+    "discard-replaced",
+    "remove-pending-replace",
+    "import",
+    "import-replacement",
+]
 DiffKind = Literal["add", "add-replace", "delete", "delete-replace", "update", "update-replace"]
 
 
@@ -112,6 +131,47 @@ class DiffResult:
     """How each property differs, by path."""
     delete_before_replace: bool = False
     """Whether a replacement must delete first."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A part of a resource that its provider tells of, and that is shown and recorded as a resource of its own."""
+
+    type: str
+    name: str
+    inputs: Values = field(default_factory=dict)
+    outputs: Values = field(default_factory=dict)
+    parent: tuple[str, str] | None = None
+    """Type and name of the view that it lies in; ``None`` when it lies in the resource itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewStep:
+    """What a provider has done to a view, or would do while previewing: ``request.publish_views([ViewStep(...)])``.
+
+    Nobody does anything more about it: it is recorded and shown after the step of the resource, and before a deletion.
+    """
+
+    op: ViewOp
+    """What was done; during a refresh, what the refresh of the view came to."""
+    new: View | None = None
+    """The state after; needed by all that leaves a view behind."""
+    old: View | None = None
+    """The state before; the recorded one counts where there is one."""
+    type: str | None = None
+    """The type of the view; that of the states when left out."""
+    name: str | None = None
+    """The name of the view; that of the states when left out."""
+    keys: Sequence[str] = ()
+    """Properties that force a replacement."""
+    diffs: Sequence[str] = ()
+    """Properties that differ."""
+    detailed: Mapping[str, DiffKind | PropertyDiff] | None = None
+    """How each property differs, by path."""
+    status: Literal["ok", "partial-failure", "unknown"] = "ok"
+    """What is known of the view after a failure."""
+    error: str = ""
+    """What went wrong; empty when nothing did."""
 
 
 @dataclass(frozen=True, slots=True)

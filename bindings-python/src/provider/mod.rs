@@ -6,6 +6,7 @@ pub(crate) mod requests;
 mod resolver;
 mod responses;
 mod secrecy;
+mod views;
 
 use async_trait::async_trait;
 use pyo3::{prelude::*, types::PyTuple};
@@ -227,6 +228,9 @@ impl Provider for PythonProvider {
         };
         let (inputs, outputs) = (request.inputs.clone(), request.properties.clone());
         let secrecy = self.take_off(&inputs, &outputs, [&mut request.inputs, &mut request.properties]);
+        if !self.capabilities.accept_secrets {
+            request.views = request.views.without_secrets();
+        }
         let request = requests::ReadRequest::from(request);
         let answer = self.caller.call("read", method, request, responses::read).await;
         let mut response = secrecy.mark_failure(answer)?;
@@ -258,6 +262,9 @@ impl Provider for PythonProvider {
             &mut request.news,
         ];
         let secrecy = self.take_off(&sent, &sent, maps);
+        if !self.capabilities.accept_secrets {
+            request.views = request.views.without_secrets();
+        }
         let request = requests::UpdateRequest::from(request);
         let answer = self
             .caller
@@ -274,6 +281,9 @@ impl Provider for PythonProvider {
         };
         let nothing = PropertyMap::new();
         let _unmarked = self.take_off(&nothing, &nothing, [&mut request.inputs, &mut request.outputs]);
+        if !self.capabilities.accept_secrets {
+            request.views = request.views.without_secrets();
+        }
         let request = requests::DeleteRequest::from(request);
         self.caller.call("delete", method, request, |_| Ok(())).await
     }

@@ -3,6 +3,7 @@
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyDict};
 use stackwright::{property::PropertyMap, provider};
 
+use super::views;
 use crate::convert;
 
 /// A map that becomes a dictionary when it is first looked at, and stays that one.
@@ -48,6 +49,8 @@ macro_rules! request {
         $class:ident {
             maps { $($map:ident: $read_map:expr;)* }
             plain { $($plain:ident: $plain_type:ty = $read:expr;)* }
+            $(publishes $views:ident;)?
+            $(knows $known:ident;)?
         }
     ) => {
         $(#[$doc])*
@@ -79,6 +82,18 @@ macro_rules! request {
                     read(&self.request)
                 }
             )*
+
+            $(
+                fn publish_views(&self, steps: &Bound<'_, PyAny>) -> PyResult<()> {
+                    views::publish(&self.request.$views, steps)
+                }
+            )?
+            $(
+                #[getter]
+                fn old_views<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+                    views::recorded(py, &self.request.$known)
+                }
+            )?
 
             fn __repr__(&self) -> String {
                 // The engine's own form of values hides secrets.
@@ -152,6 +167,7 @@ request! {
             timeout: f64 = |request| request.timeout;
             preview: bool = |request| request.preview;
         }
+        publishes views;
     }
 }
 
@@ -170,6 +186,8 @@ request! {
             timeout: f64 = |request| request.timeout;
             preview: bool = |request| request.preview;
         }
+        publishes views;
+        knows views;
     }
 }
 
@@ -190,6 +208,8 @@ request! {
             timeout: f64 = |request| request.timeout;
             preview: bool = |request| request.preview;
         }
+        publishes views;
+        knows views;
     }
 }
 
@@ -207,6 +227,8 @@ request! {
             id: &str = |request| request.id.as_str();
             timeout: f64 = |request| request.timeout;
         }
+        publishes views;
+        knows views;
     }
 }
 

@@ -138,6 +138,7 @@ fn init_failure(value: &Bound<'_, PyAny>) -> PyResult<InitFailure> {
         outputs: convert::read_map(&value.getattr("outputs")?, "the outputs of an InitFailure")?,
         reasons: value.getattr("reasons")?.extract()?,
         refresh_before_update: value.getattr("refresh_before_update")?.extract()?,
+        view_steps: Vec::new(),
     })
 }
 
@@ -207,20 +208,7 @@ pub(super) fn diff(returned: &Bound<'_, PyAny>) -> PyResult<DiffResponse> {
     let detailed_diff = if detailed.is_none() {
         None
     } else {
-        let differences: BTreeMap<String, Bound<'_, PyAny>> = detailed.extract()?;
-        let mut diff = DetailedDiff::new();
-        for (path, difference) in differences {
-            let (name, input_diff) = match difference.extract::<String>() {
-                Ok(name) => (name, false),
-                Err(_) => (
-                    difference.getattr("kind")?.extract()?,
-                    difference.getattr("input_diff")?.extract()?,
-                ),
-            };
-            let kind = diff_kind(returned.py(), &name)?;
-            diff.insert(path, PropertyDiff { kind, input_diff });
-        }
-        Some(diff)
+        Some(detailed_diff(&detailed)?)
     };
     Ok(DiffResponse {
         changes,
@@ -231,6 +219,24 @@ pub(super) fn diff(returned: &Bound<'_, PyAny>) -> PyResult<DiffResponse> {
         delete_before_replace: returned.getattr("delete_before_replace")?.extract()?,
         unavailable: None,
     })
+}
+
+/// Reads how properties differ: kinds, or `PropertyDiff`s, by path.
+pub(super) fn detailed_diff(detailed: &Bound<'_, PyAny>) -> PyResult<DetailedDiff> {
+    let differences: BTreeMap<String, Bound<'_, PyAny>> = detailed.extract()?;
+    let mut diff = DetailedDiff::new();
+    for (path, difference) in differences {
+        let (name, input_diff) = match difference.extract::<String>() {
+            Ok(name) => (name, false),
+            Err(_) => (
+                difference.getattr("kind")?.extract()?,
+                difference.getattr("input_diff")?.extract()?,
+            ),
+        };
+        let kind = diff_kind(detailed.py(), &name)?;
+        diff.insert(path, PropertyDiff { kind, input_diff });
+    }
+    Ok(diff)
 }
 
 fn diff_kind(py: Python<'_>, name: &str) -> PyResult<DiffKind> {

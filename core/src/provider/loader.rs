@@ -333,10 +333,11 @@ impl Launcher for Launch {
         let key = &self.key;
         let settings = &parts.plugins;
         let greeting = greeting(&*parts.engine).await?;
+        let engine = greeting.engine_address.clone().unwrap_or_default();
         let start = Start {
             label: format!("{} (resource)", key.name),
             command: key.command.clone(),
-            engine_address: greeting.engine_address.clone().unwrap_or_default(),
+            engine_address: engine.clone(),
             directory: key.directory.clone(),
             environment: key.environment.clone(),
             visible: DYNAMIC.contains(&key.name.as_str()),
