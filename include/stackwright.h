@@ -325,6 +325,12 @@ typedef void (*sw_notice_t)(void *user_data);
  * `{"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": …}`, and during previews an
  * unknown value is the text `04da6b54-80e4-46f7-96ec-b56ff0331ba9`.
  *
+ * A view is a part of a resource that its provider tells of, and that is shown and recorded as a resource of its own:
+ * `{"type", "name", "parentType", "parentName", "inputs", "outputs"}`, the parent being another view. What `create`,
+ * `read`, `update` and `delete_` have done to views they answer as `"viewSteps": [{"op": "create", "old", "new",
+ * "keys", "diffs", "detailedDiff", "status": "ok"|"partial-failure"|"unknown", "error"}]`, `initFailure` of
+ * `sw_completion_fail_with` too.
+ *
  * Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread of its own and may take its time.
  */
 typedef struct sw_provider_t {
@@ -383,21 +389,22 @@ typedef struct sw_provider_t {
    */
   sw_call_t diff;
   /**
-   * Makes a resource: `{"urn", "type", "name", "inputs", "timeout", "preview"}` → `{"id", "outputs"}`. Required.
+   * Makes a resource: `{"urn", "type", "name", "inputs", "timeout", "preview"}` → `{"id", "outputs", "viewSteps"}`. Required.
    */
   sw_call_t create;
   /**
-   * Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview"}` → `{"id",
-   * "inputs", "outputs"}`; an empty answer says that it does not exist. Null: it is as it was recorded.
+   * Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview",
+   * "oldViews"}` → `{"id", "inputs", "outputs", "viewSteps"}`; an empty answer says that it does not exist. Null: it is as it was recorded.
    */
   sw_call_t read;
   /**
    * Changes a resource: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges",
-   * "timeout", "preview"}` → `{"outputs"}`. Null: it can not be changed in place.
+   * "timeout", "preview", "oldViews"}` → `{"outputs", "viewSteps"}`. Null: it can not be changed in place.
    */
   sw_call_t update;
   /**
-   * Removes a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout"}` → `{}`. Required.
+   * Removes a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "oldViews"}` →
+   * `{"viewSteps"}`. Required.
    */
   sw_call_t delete_;
   /**
