@@ -81,9 +81,11 @@ pub struct OperationOptions {
     pub required_policies: Vec<PolicyPackOption>,
     /// Policy packs of the user; they are asked like the required ones, after these.
     pub local_policy_packs: Vec<PolicyPackOption>,
-    /// Pieces of program beside the program. Not supported yet.
+    /// Pieces of program beside the program, written in PCL, which this engine does not run: the option is refused by
+    /// name. Snippets that a state holds are kept as they are by whatever runs no program (imports, refreshes, destroys).
+    /// What runs one is refused while there are any, because their resources would not be registered, and so deleted.
     pub snippets: Vec<Value>,
-    /// The only snippets to be worked on. Not supported yet.
+    /// The only snippets to be worked on; refused by name, as [`Self::snippets`] are.
     pub target_snippets: Vec<Value>,
     /// Forget interrupted creations when the operation has succeeded: the user knows what became of them. Without it they
     /// stay on record through every operation, because nothing tells whether they made something.

@@ -4,6 +4,7 @@ use super::{Frame, OperationKind, OperationOptions};
 use crate::{
     error::{Error, Result},
     generator::Purpose,
+    state::Snapshot,
 };
 
 impl OperationOptions {
@@ -25,6 +26,20 @@ impl OperationOptions {
 }
 
 impl Frame {
+    /// Refuses to run a program beside snippets, which nobody would run: what they register would be deleted.
+    pub(super) fn refuse_snippets(&self, snapshot: &Snapshot) -> Result<()> {
+        let snippets = snapshot
+            .extra
+            .get("snippets")
+            .and_then(serde_json::Value::as_array);
+        if snippets.is_none_or(Vec::is_empty) || self.options.program_purpose(self.kind).is_none() {
+            return Ok(());
+        }
+        let text = "the stack has snippets, which this engine does not run: an operation with a program would delete what \
+                    they have registered; a refresh and a destroy without one are possible";
+        Err(Error::invalid(text))
+    }
+
     /// Refuses an option that needs a program, when there is none.
     pub(super) fn check_program(&self) -> Result<()> {
         let option = match self.options.program_purpose(self.kind) {

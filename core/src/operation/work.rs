@@ -46,6 +46,7 @@ impl Frame {
     ) -> Result<()> {
         let engine = &self.stack.engine;
         work.snapshot = Arc::new(snapshot.clone());
+        self.refuse_snippets(&snapshot)?;
         let (run, autonamer) = self.run_info(&snapshot).await?;
         let run = Arc::new(run);
         let records: Vec<StateRef> = Ledger::new(snapshot.clone()).records().cloned().collect();

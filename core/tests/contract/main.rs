@@ -19,6 +19,7 @@ mod policies;
 mod registration;
 mod remote;
 mod session;
+mod snippets;
 mod stacks;
 mod unreadable;
 mod values;
