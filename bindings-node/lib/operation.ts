@@ -204,8 +204,21 @@ interface Summary {
     tree: string;
 }
 
+/**
+ * What an operation works on.
+ * @internal
+ */
+export interface Subject {
+    /** As `project/stack`. */
+    stack: string;
+    isPreview: boolean;
+}
+
 /** What an operation came to. Printed, it is a tree of its steps. */
 export class Result {
+    /** The name of the stack, as `project/stack`. */
+    readonly stack: string;
+    readonly isPreview: boolean;
     readonly outcome: "succeeded" | "failed" | "canceled";
     /** How many resources each kind of step was applied to. */
     readonly changes: { readonly [op in StepOp]?: number };
@@ -221,8 +234,10 @@ export class Result {
     readonly #operation: Native.Operation;
 
     /** @internal */
-    constructor(summary: Summary, outputs: PropertyMap, operation: Native.Operation) {
+    constructor(summary: Summary, outputs: PropertyMap, operation: Native.Operation, subject: Subject) {
         this.#operation = operation;
+        this.stack = subject.stack;
+        this.isPreview = subject.isPreview;
         this.outcome = summary.outcome;
         this.changes = summary.changes;
         this.steps = summary.steps;
@@ -230,6 +245,11 @@ export class Result {
         this.duration = summary.duration;
         this.outputs = outputs;
         this.#tree = summary.tree;
+    }
+
+    /** Whether anything was changed, or would be. */
+    get hasChanges(): boolean {
+        return Object.entries(this.changes).some(([op, count]) => op !== "same" && count > 0);
     }
 
     /** The plan as a document, where `generatePlan: true` asked for one; secrets in it are encrypted. */
@@ -255,20 +275,31 @@ export class Result {
     }
 }
 
+/** Adds the result to what a listener threw, where that can hold it. */
+function withResult(error: unknown, result: Result): unknown {
+    if (error instanceof Error && Object.isExtensible(error)) {
+        Object.defineProperty(error, "result", { value: result, configurable: true, writable: true });
+    }
+    return error;
+}
+
 /** An operation that runs. Awaiting it gives its `Result`, or throws why it failed, with the `result` on the error. */
 export class Operation implements PromiseLike<Result> {
     readonly #native: Native.Operation;
+    readonly #subject: Subject;
     readonly #explain: (error: StackwrightError | undefined) => void;
     readonly #result: Promise<Result>;
 
     /** @internal */
     constructor(
         operation: Native.Operation,
+        subject: Subject,
         explain: (error: StackwrightError | undefined) => void,
         signal?: AbortSignal,
         onEvent?: (event: EngineEvent) => void | Promise<void>,
     ) {
         this.#native = operation;
+        this.#subject = subject;
         this.#explain = explain;
         const listened = onEvent === undefined ? undefined : this.#listen(onEvent);
         // What a listener throws is told when the operation is over, and not to the process meanwhile.
@@ -282,7 +313,9 @@ export class Operation implements PromiseLike<Result> {
         this.#result = (async () => {
             try {
                 const result = await this.#wait();
-                await listened;
+                await listened?.catch((error: unknown) => {
+                    throw withResult(error, result);
+                });
                 return result;
             } finally {
                 signal?.removeEventListener("abort", cancel);
@@ -352,7 +385,7 @@ export class Operation implements PromiseLike<Result> {
         } catch (error) {
             throw fromNative(error);
         }
-        const result = new Result(summary, (this.#native.outputs() ?? {}) as PropertyMap, this.#native);
+        const result = new Result(summary, (this.#native.outputs() ?? {}) as PropertyMap, this.#native, this.#subject);
         const error = summary.error === null ? undefined : fromFacts(summary.error);
         this.#explain(error);
         if (error !== undefined) {

@@ -153,6 +153,7 @@ export class Stack {
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
         const started = guarded(() => this.#native.start(kind, JSON.stringify(held), added, planned));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
-        return new Operation(started, explain, signal, onEvent);
+        const subject = { stack: this.name, isPreview: rest.dryRun === true };
+        return new Operation(started, subject, explain, signal, onEvent);
     }
 }

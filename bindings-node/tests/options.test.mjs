@@ -32,6 +32,7 @@ test("a listener that throws ends no process, and rejects the operation when tha
             (error) => error,
         );
         assert.match(failure.message, /no ear for it/);
+        assert.equal(failure.result.outcome, "succeeded");
     }
     assert.equal(provider.things.size, 1, "the update went on");
     assert.equal((await stack.up()).changes.same, 2, "and left no lock");

@@ -210,3 +210,29 @@ def test_a_listener_may_be_a_coroutine_function(make_engine: MakeEngine, memory:
         assert heard == list(range(len(heard))) and len(heard) > 3
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_what_a_listener_raises_leaves_the_result_within_reach(make_engine: MakeEngine, memory: Memory, is_async: bool) -> None:
+    raised = RuntimeError("no ear for it")
+
+    def listen(event: sw.Event) -> None:
+        raise raised
+
+    async def listen_async(event: sw.Event) -> None:
+        listen(event)
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", one_thing)
+            operation = stack.up(on_event=listen_async if is_async else listen)
+            with pytest.raises(RuntimeError, match="no ear for it") as caught:
+                await operation
+            assert caught.value is raised
+            result: sw.Result = raised.result  # type: ignore[attr-defined]
+            assert result.outcome == "succeeded" and result.changes["create"] == 2
+            with pytest.raises(RuntimeError, match="no ear for it"):
+                await operation.wait()
+            assert (await stack.up()).changes == {"same": 2}
+
+    asyncio.run(run())

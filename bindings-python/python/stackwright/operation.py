@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any
@@ -59,13 +60,16 @@ class Operation:
         return self._ended.done()
 
     async def wait(self) -> Result:
-        """Waits for the end and returns the result, also that of a failed operation: see :attr:`Result.error`."""
+        """Waits for the end and returns the result, also that of a failed operation: see :attr:`Result.error`.
+
+        What a listener (``on_event``) raised is raised when all is done, with the result as its ``result``.
+        """
         cancelled: asyncio.CancelledError | None = None
         while True:
             try:
                 outcome = await asyncio.shield(self._ended)
                 if self._listener is not None:
-                    await asyncio.shield(self._listener)
+                    await asyncio.shield(asyncio.wait([self._listener]))
                 break
             except asyncio.CancelledError as error:
                 if self._ended.cancelled():
@@ -79,6 +83,13 @@ class Operation:
         if self._result is None:
             self._result = Result(outcome, self._is_preview, self._stack)
             self._explain(self._result.error)
+        listener = self._listener
+        raised = None if listener is None or listener.cancelled() else listener.exception()
+        # Why the operation failed comes first.
+        if raised is not None and self._result.error is None:
+            with contextlib.suppress(AttributeError):
+                raised.result = self._result  # type: ignore[attr-defined]
+            raise raised
         return self._result
 
     def __await__(self) -> Generator[Any, None, Result]:
