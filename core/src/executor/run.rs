@@ -60,8 +60,9 @@ impl Executor {
         self.emit_pre(step);
         self.open_views(step);
         let operation = self.begin(step).await?;
-        // Not a match around what follows: its subject would be held as long as that waits.
-        let mut applied = match self.applied(step).await {
+        // Not a match around what follows: its subject would be held as long as that waits. And in a room of its own,
+        // which is gone while very many wait for their beginning or their end to be durable.
+        let mut applied = match Box::pin(self.applied(step)).await {
             Ok(applied) => applied,
             Err(failure) => return Box::pin(self.failed(step, operation, failure)).await,
         };

@@ -7,6 +7,7 @@ use crate::{
     generator::{Generator, Purpose, Unanswered},
     provider::ProviderHandle,
     resource::{Goal, ProviderReference},
+    state::StateRef,
     urn::Urn,
 };
 
@@ -18,9 +19,14 @@ impl Generator {
         if !needed || !urn.resource_type().starts_with("pulumi:providers:") {
             return Ok(());
         }
-        let Some(record) = self.base.live(urn).filter(|record| self.claims.keep(record)) else {
-            return Ok(());
-        };
+        match self.base.live(urn).filter(|record| self.claims.keep(record)) {
+            // Rare, and so it is kept out of what every registration has room for.
+            Some(record) => Box::pin(self.keep(record)).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn keep(&self, record: &StateRef) -> Result<(), Unanswered> {
         let detail = StepDetail {
             untargeted: true,
             ..StepDetail::default()
@@ -33,8 +39,7 @@ impl Generator {
         let Some(step) = step else { return Ok(()) };
         let mut step = step.with_detail(detail);
         self.plan_steps(std::slice::from_ref(&step))?;
-        // Rare, and so it is kept out of what every registration has room for.
-        match Box::pin(self.executor.run_step(&mut step)).await {
+        match self.executor.run_step(&mut step).await {
             Ok(_) => Ok(()),
             Err(_) => Err(Unanswered::Ending),
         }

@@ -84,8 +84,16 @@ impl Generator {
             urn: &urn,
             succeeded: false,
         };
-        // Very many may be on their way: while the steps run, nothing of how they were found is held any more.
-        let planned = match self.generate(claim, goal).await {
+        if self.executor.control().is_stopped() {
+            return finish.end(Err(Unanswered::Ending));
+        }
+        // Very many may be on their way. While they wait for others, and while their steps run, nothing of how the steps
+        // are found is held, which therefore has a room of its own.
+        let skipped = match self.await_dependencies(&urn, &goal).await {
+            Ok(skipped) => skipped,
+            Err(unanswered) => return finish.end(Err(unanswered)),
+        };
+        let planned = match Box::pin(self.generate(claim, goal, skipped)).await {
             Ok(Decision::Run(planned)) => planned,
             Ok(Decision::Answer(outcome)) => return finish.end(Ok(outcome)),
             Err(unanswered) => return finish.end(Err(unanswered)),
@@ -93,12 +101,15 @@ impl Generator {
         finish.end(self.run(planned).await)
     }
 
-    async fn generate(&self, claim: Claim, goal: Box<Goal>) -> Result<Decision, Unanswered> {
+    /// Finds the steps. `skipped` is what the registration is answered with when it is not tried.
+    async fn generate(
+        &self,
+        claim: Claim,
+        goal: Box<Goal>,
+        skipped: Option<RegisterOutcome>,
+    ) -> Result<Decision, Unanswered> {
         let Claim { urn, old } = claim;
-        if self.executor.control().is_stopped() {
-            return Err(Unanswered::Ending);
-        }
-        if let Some(skipped) = self.await_dependencies(&urn, &goal).await? {
+        if let Some(skipped) = skipped {
             if self.is_left_out(&urn, &goal) {
                 return Ok(Decision::Answer(skipped));
             }

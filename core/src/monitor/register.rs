@@ -179,6 +179,11 @@ impl Monitor {
         if !self.heed(label, &values)?.assets {
             return Ok(values);
         }
+        // Rare, and so it is kept out of what every registration has room for.
+        Box::pin(self.with_hashes(values)).await
+    }
+
+    async fn with_hashes(&self, values: PropertyMap) -> Result<PropertyMap, Refused> {
         let directory = self.0.run.root_directory.clone().unwrap_or_default();
         let spawner = &self.0.generator.executor().runtime().spawner;
         tokio::select! {

@@ -149,20 +149,7 @@ impl Monitor {
                 Err(error) => Err(WireStatus::unknown(error.message().to_owned()).into()),
             };
         }
-        let mut settings = self.settings_of(package, choice)?;
-        if self.0.defaults.is_denied(&settings.package) {
-            return Err(self.denied(&settings.package, what));
-        }
-        self.0.defaults.complete(&mut settings);
-        let start = {
-            let key = settings.key();
-            let defaults = &self.0.defaults;
-            let mut started = defaults.started.lock().unwrap_or_else(PoisonError::into_inner);
-            match started.get(&key) {
-                Some(start) => start.clone(),
-                None => started.entry(key).or_insert(self.start(settings)).clone(),
-            }
-        };
+        let start = self.default_for(package, choice, what)?;
         let started = match start.peek() {
             Some(started) => started.clone(),
             None => tokio::select! {
@@ -176,6 +163,22 @@ impl Monitor {
             Started::Failed => Ok(None),
             Started::Ending => Err(Refused::Unanswered(Unanswered::Ending)),
         }
+    }
+
+    /// Returns the start of the default provider that a request asks for; the first such request begins it.
+    fn default_for(&self, package: &str, choice: &PackageChoice, what: Wanted<'_>) -> Result<Start, Refused> {
+        let mut settings = self.settings_of(package, choice)?;
+        if self.0.defaults.is_denied(&settings.package) {
+            return Err(self.denied(&settings.package, what));
+        }
+        self.0.defaults.complete(&mut settings);
+        let key = settings.key();
+        let defaults = &self.0.defaults;
+        let mut started = defaults.started.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(match started.get(&key) {
+            Some(start) => start.clone(),
+            None => started.entry(key).or_insert(self.start(settings)).clone(),
+        })
     }
 
     fn denied(&self, package: &str, what: Wanted<'_>) -> Refused {
