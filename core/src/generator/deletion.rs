@@ -22,6 +22,10 @@ impl Generator {
         let Some((condemned, _)) = self.spare(self.condemned(&self.still_needed()), Vec::new()).await else {
             return;
         };
+        if condemned.is_empty() {
+            // Mostly so, and then nobody need know what depends on what.
+            return;
+        }
         let positions: Vec<usize> = condemned.iter().map(|(position, ..)| *position).collect();
         let order = self.order_of(&positions);
         let condemned = condemned.into_iter().map(|(_, record, op)| (record, op));
