@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashSet,
-    fs::{File, TryLockError},
+    fs::{self, File, TryLockError},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -55,8 +55,13 @@ pub(super) fn wait(disk: &Disk, name: &str) -> Result<File> {
 
 /// Opens a lock's file. It is never removed: a file that others may have open and wait for must keep its name.
 fn open(disk: &Disk, name: &str) -> Result<(File, std::path::PathBuf)> {
-    let path = disk.root().join(LOCK_FOLDER).join(format!("{name}.lock"));
-    create_folder_of(&path)?;
+    let folder = disk.root().join(LOCK_FOLDER);
+    let path = folder.join(format!("{name}.lock"));
+    // Others rely on the store's own folder; what is below this one need not outlive the system.
+    create_folder_of(&folder)?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| failure("creating", folder, error))?;
+    }
     let file = File::options()
         .create(true)
         .truncate(false)

@@ -35,18 +35,21 @@ pub(super) fn clone_file(_source: &Path, _target: &Path) -> bool {
 
 /// Creates the folder of `path` and makes each new name in it durable.
 pub(super) fn create_folder_of(path: &Path) -> Result<()> {
-    let Some(folder) = path.parent() else {
-        return Ok(());
-    };
-    if folder.is_dir() {
-        return Ok(());
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| !folder.is_dir())
+        .collect();
+    for folder in missing.iter().rev() {
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !folder.is_dir() => {
+                return Err(failure("creating", folder, error));
+            }
+            _ => {}
+        }
     }
-    create_folder_of(folder)?;
-    match fs::create_dir(folder) {
-        Ok(()) => sync_folder(folder),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        Err(error) => Err(failure("creating", folder, error)),
-    }
+    // Only now: the first sync mostly makes all of them durable, and the others find nothing left to do.
+    missing.iter().try_for_each(|folder| sync_folder(folder))
 }
 
 /// Makes the names in the folder of `path` durable.
