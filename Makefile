@@ -104,6 +104,11 @@ test-rust:
 	$(CARGO) test --workspace 2>&1 | tee build/test-rust.log
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log
 
+# Property tests once more, with cases that they have never seen; NAME picks some.
+CASES ?= 10000
+hunt:
+	PROPTEST_RNG_SEED=$$(date +%s%N) PROPTEST_CASES=$(CASES) $(CARGO) test --package stackwright $(NAME)
+
 scenarios: scenarios-$(FACE)
 
 .PHONY: scenarios-rust scenarios-c scenarios-python scenarios-node

@@ -218,6 +218,12 @@ impl OperationOutcome {
         Ok(diagnostics)
     }
 
+    /// Whether anything was changed, or would be.
+    #[getter]
+    fn has_changes(&self) -> bool {
+        self.result.has_changes()
+    }
+
     /// How long it took, in seconds.
     #[getter]
     fn duration(&self) -> f64 {

@@ -100,8 +100,8 @@ class Result:
 
     @property
     def has_changes(self) -> bool:
-        """Whether anything was changed, or would be."""
-        return any(count for op, count in self.changes.items() if op != "same")
+        """Whether anything was changed, or would be: a resource, or the stack's outputs."""
+        return self._native.has_changes
 
     def tree(self) -> str:
         """Returns the steps as a tree for people."""

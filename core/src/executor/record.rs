@@ -107,7 +107,8 @@ impl Executor {
             StepOp::CreateReplacement | StepOp::ImportReplacement | StepOp::ReadReplacement => {
                 // Nobody deletes an old copy of a view later on.
                 let has_copy = step.op != StepOp::CreateReplacement && !step.is_view();
-                if step.detail.pending_delete || has_copy {
+                let was_deleted = old.is_some_and(|old| old.state.pending_replacement);
+                if (step.detail.pending_delete || has_copy) && !was_deleted {
                     let views = self.views_of_old(step);
                     let old = old.map(|old| old.id).into_iter().chain(views);
                     marked.extend(old.map(|id| (id, StateMark::Delete)));

@@ -53,7 +53,8 @@ impl Executor {
                         .inputs
                         .as_ref()
                         .is_none_or(|inputs| *inputs == old.inputs)
-                    && old.init_errors.is_empty();
+                    && old.init_errors.is_empty()
+                    && response.refresh_before_update == old.refresh_before_update;
                 if unchanged {
                     return Ok(same());
                 }
@@ -64,6 +65,7 @@ impl Executor {
                     state.inputs = inputs;
                 }
                 state.init_errors.clear();
+                state.refresh_before_update = response.refresh_before_update;
             }
             Err(mut error) => {
                 let Some(failure) = error.init_failure.take() else {
@@ -148,6 +150,7 @@ fn take_unhealthy(state: &mut ResourceState, failure: InitFailure) -> String {
         state.inputs = inputs;
     }
     state.init_errors = failure.reasons;
+    state.refresh_before_update = failure.refresh_before_update;
     text
 }
 

@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::{
     executor::{Step, StepDetail, StepOp, run_in_order},
     generator::Generator,
+    resource::ResourceState,
     state::StateRef,
     urn::Urn,
 };
@@ -40,7 +41,7 @@ impl Generator {
         let mut steps = Vec::with_capacity(condemned.len());
         let gone: FxHashSet<&Urn> = condemned
             .iter()
-            .filter(|(_, op)| *op == StepOp::Delete)
+            .filter(|(record, op)| *op == StepOp::Delete && self.is_really_deleted(&record.state))
             .map(|(record, _)| &record.state.urn)
             .collect();
         let states = condemned.iter().map(|(record, _)| &*record.state);
@@ -65,6 +66,12 @@ impl Generator {
             return;
         }
         run_in_order(&self.executor, steps, order).await;
+    }
+
+    /// Tells whether deleting a record deletes the thing as well, and all that goes with it.
+    fn is_really_deleted(&self, state: &ResourceState) -> bool {
+        let is_protected = state.protect && !self.executor.options().ignore_protect;
+        !(is_protected || state.retain_on_delete || state.external)
     }
 
     /// Returns the positions of what depends on the records of failed registrations, which the program may not have
@@ -117,9 +124,8 @@ impl Generator {
             }
             let record = forgone.get(&record.id).unwrap_or(record);
             let state = &record.state;
-            let op = if replaced.contains_key(&record.id)
-                || (state.delete && !self.claims.is_operated(record.id))
-            {
+            let is_copy = state.delete && !state.pending_replacement && !self.claims.is_operated(record.id);
+            let op = if replaced.contains_key(&record.id) || is_copy {
                 if state.external {
                     StepOp::DiscardReplaced
                 } else {

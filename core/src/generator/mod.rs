@@ -192,6 +192,10 @@ impl Generator {
 
     /// Remembers an old copy that is to be deleted at the end of the run.
     fn note_replaced(&self, old: StateRef) {
+        if old.state.pending_replacement {
+            // It was deleted before, and its record has gone with the replacement.
+            return;
+        }
         self.replaced
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

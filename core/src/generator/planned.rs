@@ -95,7 +95,7 @@ impl Generator {
         }
     }
 
-    /// Builds the steps of a replacement whose old half goes at the end of the run.
+    /// Builds the steps of a replacement whose old half goes at the end of the run, unless it has gone in a former one.
     pub(super) fn create_before_delete(
         &self,
         old: &StateRef,
@@ -103,12 +103,18 @@ impl Generator {
         provider: Option<ProviderHandle>,
         difference: &Difference,
     ) -> Vec<Option<Step>> {
+        // Where ids are names, a second deletion would hit what has just been made.
+        let is_reminder = old.state.pending_replacement;
         let detail = StepDetail {
-            pending_delete: true,
+            pending_delete: !is_reminder,
             ..StepDetail::default()
         };
-        [StepOp::CreateReplacement, StepOp::Replace]
-            .into_iter()
+        let ops = if is_reminder {
+            [StepOp::Replace, StepOp::CreateReplacement]
+        } else {
+            [StepOp::CreateReplacement, StepOp::Replace]
+        };
+        ops.into_iter()
             .map(|op| {
                 step(op, Some(old), new, provider.clone()).map(|step| {
                     step.with_detail(detail).with_diff(

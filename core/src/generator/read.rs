@@ -7,8 +7,10 @@ use crate::{
     generator::{
         Claim, Generator, Purpose, RegisterOutcome, Unanswered, build::new_state, register::FinishOnDrop,
     },
-    resource::Goal,
+    resource::{Goal, ResourceState},
+    state::StateRef,
     token::ResourceId,
+    urn::Urn,
 };
 
 impl Generator {
@@ -56,17 +58,17 @@ impl Generator {
         if let Some(targeting) = self.options.targeting.as_deref() {
             Box::pin(self.aim_read(targeting, &urn, &goal)).await?;
         }
-        if let Some(old) = &old {
-            // What was deleted meanwhile is still on record, and goes with the rest at the end.
-            drop(self.claims.begin(&urn, old).await);
-        }
+        let old = match old {
+            Some(old) => Some(self.as_it_is(&urn, old).await),
+            None => None,
+        };
         let provider = self.provider_of(&urn, &goal).await?;
         let mut new = new_state(&goal, urn.clone(), old.as_ref().map(|old| &*old.state));
         new.external = true;
         new.id = id;
         let new = Arc::new(new);
         let recorded = old.clone();
-        // Something managed under another id is given up for what is read: it is deleted at the end.
+        // Something managed under another id is given up for what is read: it is deleted at the end, unless it was before.
         let replaced = old
             .clone()
             .filter(|old| !old.state.external && old.state.id != new.id);
@@ -100,6 +102,19 @@ impl Generator {
                 })
             }
             Err(failure) => self.after_failure(&failure, &new),
+        }
+    }
+
+    /// Waits until no delete-before-replace looks at a record; one that was deleted then is only a reminder.
+    async fn as_it_is(&self, urn: &Urn, old: StateRef) -> StateRef {
+        if self.claims.begin(urn, &old).await.is_none() {
+            return old;
+        }
+        let mut state = ResourceState::clone(&old.state);
+        state.pending_replacement = true;
+        StateRef {
+            id: old.id,
+            state: Arc::new(state),
         }
     }
 }

@@ -84,6 +84,7 @@ impl Frame {
             error,
             outcome,
             changes,
+            outputs_changed: work.outputs_before.is_some_and(|before| before != outputs),
             outputs,
             steps: work.steps,
             diagnostics: self.events.diagnostics(),
@@ -186,7 +187,7 @@ impl Frame {
     }
 }
 
-fn stack_outputs(snapshot: &Snapshot, stack: &StackContext) -> PropertyMap {
+pub(super) fn stack_outputs(snapshot: &Snapshot, stack: &StackContext) -> PropertyMap {
     let root = Urn::root_stack(&stack.stack, &stack.project);
     let record = snapshot
         .resources

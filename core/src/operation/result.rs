@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use crate::{
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, Severity},
     error::{Error, Result},
     event::{OperationOutcome, StepEvent, render},
     plan::Plan,
@@ -22,6 +22,8 @@ pub struct OperationResult {
     pub changes: BTreeMap<&'static str, u64>,
     /// The stack's outputs.
     pub outputs: PropertyMap,
+    /// Whether these are others than before.
+    pub outputs_changed: bool,
     /// The steps that changed something, or would, in the order in which they ended.
     pub steps: Vec<Arc<StepEvent>>,
     /// What was said, debug messages left out.
@@ -36,17 +38,43 @@ pub struct OperationResult {
 }
 
 impl OperationResult {
-    /// Draws the steps as a tree for people; below it stands why the operation failed, when it did.
+    /// Tells whether anything was changed, or would be: a resource, or the stack's outputs.
+    #[must_use]
+    pub fn has_changes(&self) -> bool {
+        self.outputs_changed || self.changes.iter().any(|(op, count)| *op != "same" && *count > 0)
+    }
+
+    /// Draws the steps as a tree for people; below it stand warnings and what failed, and why the operation did.
     #[must_use]
     pub fn tree(&self) -> String {
         let mut tree = render(&self.steps, &self.changes);
+        let said: Vec<_> = self
+            .diagnostics
+            .iter()
+            .filter(|said| said.severity >= Severity::Warning && !self.is_why_it_failed(said))
+            .map(told)
+            .collect();
+        if !said.is_empty() {
+            tree.push_str(&format!("\n{}\n", said.join("\n")));
+        }
         if let Some(error) = &self.error {
             tree.push_str(&format!("\n{error}\n"));
+            if let Some(urn) = error.urn() {
+                tree.push_str(&format!("  resource: {urn}\n"));
+            }
             for hint in error.hints() {
                 tree.push_str(&format!("  hint: {hint}\n"));
             }
         }
         tree
+    }
+
+    /// Tells whether the operation's error says the same.
+    fn is_why_it_failed(&self, said: &Diagnostic) -> bool {
+        self.error.as_ref().is_some_and(|error| {
+            error.message().contains(&said.message)
+                && (said.urn.is_none() || said.urn.as_ref() == error.urn())
+        })
     }
 
     /// Turns a failed operation's result into its error.
@@ -58,5 +86,19 @@ impl OperationResult {
             Some(error) => Err(error),
             None => Ok(self),
         }
+    }
+}
+
+/// Returns a diagnostic as a line for people.
+fn told(said: &Diagnostic) -> String {
+    let severity = said.severity.name();
+    match &said.urn {
+        Some(urn) => format!(
+            "{severity}: {} ({}): {}",
+            urn.name(),
+            urn.resource_type(),
+            said.message
+        ),
+        None => format!("{severity}: {}", said.message),
     }
 }

@@ -33,6 +33,7 @@ impl StackContext {
             outcome: OperationOutcome::Failed,
             changes: BTreeMap::new(),
             outputs: PropertyMap::new(),
+            outputs_changed: false,
             steps: Vec::new(),
             diagnostics: Vec::new(),
             plan: None,

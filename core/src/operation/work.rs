@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Frame, OperationKind, providers};
+use super::{Frame, OperationKind, frame::stack_outputs, providers};
 use crate::{
     autonaming::Autonamer,
     diagnostic::{Diagnostic, Severity},
@@ -24,6 +24,8 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Work {
     pub(super) outputs: Option<PropertyMap>,
+    /// The stack's outputs as they were; `None` when the state could not be loaded.
+    pub(super) outputs_before: Option<PropertyMap>,
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) summary: Option<Summary>,
     pub(super) steps: Vec<Arc<StepEvent>>,
@@ -47,6 +49,7 @@ impl Frame {
         let engine = &self.stack.engine;
         work.snapshot = Arc::new(snapshot.clone());
         self.refuse_snippets(&snapshot)?;
+        work.outputs_before = Some(stack_outputs(&snapshot, &self.stack));
         let (run, autonamer) = self.run_info(&snapshot).await?;
         let run = Arc::new(run);
         let records: Vec<StateRef> = Ledger::new(snapshot.clone()).records().cloned().collect();

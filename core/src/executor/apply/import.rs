@@ -27,12 +27,16 @@ impl Executor {
         let state = Arc::make_mut(&mut new);
         let read = self.call(step, "read", provider.provider.read(request)).await;
         let (id, inputs, outputs) = match self.was_read(read) {
-            Ok(response) => (response.id, response.inputs, response.outputs),
+            Ok(response) => {
+                state.refresh_before_update = response.refresh_before_update;
+                (response.id, response.inputs, response.outputs)
+            }
             Err(mut error) => {
                 let Some(failure) = error.init_failure.take() else {
                     return Err(StepFailure::provider(&error));
                 };
                 state.init_errors = failure.reasons;
+                state.refresh_before_update = failure.refresh_before_update;
                 (failure.id.into(), failure.inputs, Some(failure.outputs))
             }
         };

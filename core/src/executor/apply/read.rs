@@ -31,6 +31,7 @@ impl Executor {
                     };
                     state.outputs = outputs;
                     state.id = response.id;
+                    state.refresh_before_update = response.refresh_before_update;
                 }
                 Err(mut error) => {
                     let Some(failure) = error.init_failure.take() else {

@@ -72,6 +72,8 @@ struct Taken {
     left_out: left_out::LeftOut,
     /// How many registrations have arrived.
     arrivals: u32,
+    /// How many of them wait for one that arrived later; one that was dropped while it did counts on.
+    forward_waits: usize,
 }
 
 /// Something that others may wait for.

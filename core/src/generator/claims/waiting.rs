@@ -29,7 +29,7 @@ impl Claims {
             if target == *urn {
                 continue;
             }
-            let turn = {
+            let (turn, is_forward) = {
                 let mut taken = self.taken();
                 let Some(progress) = taken.registrations.get(&target) else {
                     continue;
@@ -40,19 +40,25 @@ impl Claims {
                 if progress.done {
                     continue;
                 }
-                if leads_to(&taken.registrations, &target, urn) {
+                let arrival = taken.registrations.get(urn).map(|own| own.arrival);
+                let is_forward = arrival.is_none_or(|own| own < progress.arrival);
+                // Along waits for earlier ones alone, which nearly all are, no circle can close.
+                let may_close = is_forward || taken.forward_waits > 0;
+                if may_close && leads_to(&taken.registrations, &target, urn) {
                     return Awaited::Cycle(target);
                 }
+                taken.forward_waits += usize::from(is_forward);
                 if let Some(own) = taken.registrations.get_mut(urn) {
                     own.waits_for = Some(target.clone());
                 }
                 let Some(progress) = taken.registrations.get_mut(&target) else {
                     continue;
                 };
-                progress.turn()
+                (progress.turn(), is_forward)
             };
             drop(turn.await);
             let mut taken = self.taken();
+            taken.forward_waits -= usize::from(is_forward);
             if let Some(own) = taken.registrations.get_mut(urn) {
                 own.waits_for = None;
             }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::{for_each_reference, references::References};
 use crate::{
     error::{Error, ErrorKind, Result},
-    resource::ResourceState,
+    resource::{ResourceState, UNKNOWN_ID},
     urn::Urn,
 };
 
@@ -111,14 +111,20 @@ type Name<'a> = (&'a str, Option<&'a str>);
 
 fn names_of(record: &ResourceState) -> impl Iterator<Item = Name<'_>> {
     let urns = std::iter::once(&record.urn).chain(&record.aliases);
-    let provider = record
-        .is_provider()
-        .then(|| (record.urn.as_str(), Some(record.id.as_str())));
+    // As the integrity check has it: a provider that was never created is referred to by the sentinel.
+    let id = if record.id.is_empty() {
+        UNKNOWN_ID
+    } else {
+        record.id.as_str()
+    };
+    let provider = record.is_provider().then(|| (record.urn.as_str(), Some(id)));
     urns.map(|urn| (urn.as_str(), None)).chain(provider)
 }
 
 fn for_each_need<'a>(record: &'a ResourceState, mut need: impl FnMut(Name<'a>)) {
-    if let Some((urn, id)) = record.provider.rsplit_once("::") {
+    // The provider of what is only a reminder may be anywhere.
+    let provider = record.provider.rsplit_once("::");
+    if let Some((urn, id)) = provider.filter(|_| !record.pending_replacement) {
         need((urn, Some(id)));
     }
     for_each_reference(record, &mut |urn: &'a Urn, _| need((urn.as_str(), None)));
