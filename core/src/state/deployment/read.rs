@@ -81,6 +81,10 @@ pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
         }
     };
     let inner: CheckpointJson<'_> = parse(content.as_bytes())?;
+    if envelope.version == 0 && inner.stack.is_empty() && inner.latest.is_none() {
+        // Any other document would be taken for a stack without resources, and be written over.
+        return Err(failed(malformed("it has none of the fields of a checkpoint")));
+    }
     let snapshot = match inner.latest {
         Some(latest) => Some(read_snapshot(latest.get().as_bytes(), secrets, verify).await?),
         None => None,

@@ -33,6 +33,10 @@ async fn versions_and_features_that_are_not_known_are_refused_in_the_format_s_wo
         "failed to load checkpoint: unsupported checkpoint version 9"
     );
     assert_eq!(
+        checkpoint_error(r#"{"a":1}"#).await,
+        "failed to load checkpoint: it has none of the fields of a checkpoint"
+    );
+    assert_eq!(
         checkpoint_error(r#"{"version":4,"features":["b","views","a"],"checkpoint":{}}"#).await,
         "failed to load checkpoint: this stack's deployment needs support for the following features: b, a"
     );
