@@ -98,10 +98,10 @@ scenario-runner-c: c-library
 
 # ---- Rust, and all faces ----
 
-# The last line sums up what cargo says of each test binary.
-test-rust:
+# The last line sums up what cargo says of each test binary. One test runs a program of the Python SDK, which .venv has.
+test-rust: $(VENV)/.complete
 	mkdir -p build
-	$(CARGO) test --workspace 2>&1 | tee build/test-rust.log
+	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test --workspace 2>&1 | tee build/test-rust.log
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log
 
 # Property tests once more, with cases that they have never seen; NAME picks some.

@@ -1,4 +1,5 @@
-//! The Python SDK against a real engine. Left out unless `STACKWRIGHT_TEST_PYTHON` names an interpreter that has it.
+//! The Python SDK against a real engine, run by the interpreter that `STACKWRIGHT_TEST_PYTHON` names, as `make test-rust`
+//! does; left out where none is named.
 
 use std::{
     ffi::OsString,
