@@ -2,7 +2,8 @@
 //! interpreter's lock: they put work into a queue, and the thread that owns the queue runs all of it at once.
 
 use std::{
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -18,9 +19,17 @@ type Job = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
 /// What the two sides share.
 pub(crate) struct Queue {
-    jobs: Mutex<Vec<Job>>,
+    jobs: Mutex<Jobs>,
     filled: Condvar,
-    bell: Bell,
+    /// Behind an `Arc`, so that nobody rings what has been closed meanwhile, and no lock is held while it rings.
+    bell: Mutex<Arc<Bell>>,
+}
+
+/// What waits to be run, until nobody runs anything any more.
+#[derive(Default)]
+struct Jobs {
+    waiting: Vec<Job>,
+    closed: bool,
 }
 
 /// Wakes an event loop that waits for the queue.
@@ -66,21 +75,33 @@ impl Bell {
 }
 
 impl Queue {
-    /// Has `job` run by the thread that owns the queue, with the interpreter's lock held.
+    /// Has `job` run by the thread that owns the queue, with the interpreter's lock held; drops it when the queue is
+    /// closed.
     pub(crate) fn push(&self, job: impl FnOnce(Python<'_>) -> PyResult<()> + Send + 'static) {
         let was_empty = {
-            let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-            jobs.push(Box::new(job));
-            jobs.len() == 1
+            let mut jobs = self.jobs();
+            if jobs.closed {
+                return;
+            }
+            jobs.waiting.push(Box::new(job));
+            jobs.waiting.len() == 1
         };
         if was_empty {
             self.filled.notify_one();
-            self.bell.ring();
+            self.bell().ring();
         }
     }
 
     fn take(&self) -> Vec<Job> {
-        std::mem::take(&mut *self.jobs.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut self.jobs().waiting)
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn bell(&self) -> Arc<Bell> {
+        Arc::clone(&self.bell.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -106,14 +127,14 @@ impl Completions {
             queue: Arc::new(Queue {
                 jobs: Mutex::default(),
                 filled: Condvar::new(),
-                bell,
+                bell: Mutex::new(Arc::new(bell)),
             }),
         })
     }
 
     /// Returns the file descriptor that is readable while the queue has work.
     fn fileno(&self) -> PyResult<i32> {
-        match &self.queue.bell {
+        match &*self.queue.bell() {
             #[cfg(unix)]
             Bell::Pipe { read, .. } => {
                 use std::os::fd::AsRawFd as _;
@@ -128,7 +149,7 @@ impl Completions {
         let mut count = 0;
         // What comes while jobs run has rung again: run it now, and the loop need not come back for it.
         for _ in 0..ROUNDS {
-            self.queue.bell.hush();
+            self.queue.bell().hush();
             let jobs = self.queue.take();
             if jobs.is_empty() {
                 break;
@@ -143,19 +164,45 @@ impl Completions {
         count
     }
 
+    /// Says that nobody will run anything any more: what waits is dropped, as is what comes later, and the pipe is closed.
+    ///
+    /// What waits may hold on to the queue, through an event loop for instance: nothing else would ever free the two.
+    fn close(&self) {
+        let waiting = {
+            let mut jobs = self.queue.jobs();
+            jobs.closed = true;
+            mem::take(&mut jobs.waiting)
+        };
+        let silent = Arc::new(Bell::Silent);
+        let bell = {
+            let mut bell = self.queue.bell.lock().unwrap_or_else(PoisonError::into_inner);
+            mem::replace(&mut *bell, silent)
+        };
+        // Code of Python may run when these go, so no lock is held by now.
+        drop((waiting, bell));
+        self.queue.filled.notify_all();
+    }
+
     /// Waits until something has finished, at most `seconds`; tells whether something has. Releases the lock of the
     /// interpreter.
-    fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
+    fn wait(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         let queue = &*self.queue;
         let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
-        py.detach(|| {
-            let jobs = queue.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let (filled, closed) = py.detach(|| {
             let (jobs, _) = queue
                 .filled
-                .wait_timeout_while(jobs, limit, |jobs| jobs.is_empty())
+                .wait_timeout_while(queue.jobs(), limit, |jobs| {
+                    jobs.waiting.is_empty() && !jobs.closed
+                })
                 .unwrap_or_else(PoisonError::into_inner);
-            !jobs.is_empty()
-        })
+            (!jobs.waiting.is_empty(), jobs.closed)
+        });
+        if closed {
+            return Err(crate::errors::misuse(
+                "the run has ended: nothing is answered any more",
+            ));
+        }
+        Ok(filled)
     }
 }
 

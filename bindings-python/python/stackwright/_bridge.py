@@ -43,13 +43,14 @@ def _watch(loop: asyncio.AbstractEventLoop) -> Completions:
 
 
 def unwatch(loop: asyncio.AbstractEventLoop) -> None:
-    """Lets go of a loop that is about to be closed."""
+    """Lets go of a loop that is about to be closed: nothing that comes for it later is kept, and its pipe is closed."""
     queue = _queues.pop(loop, None)
     if queue is not None:
         try:
             loop.remove_reader(queue.fileno())
         except (NotImplementedError, RuntimeError):
             pass
+        queue.close()
 
 
 def resolver(future: asyncio.Future[T]) -> Callback[T]:
