@@ -1,4 +1,5 @@
 /** Runs programs that are written with `@pulumi/pulumi`, in this process and without any socket. */
+import { refuseGenerator } from "../generators";
 import { type Ending, runProgram, type Run, stackOf } from "../run";
 import { makeClient } from "./client";
 import { findSdk, type Sdk } from "./find";
@@ -65,7 +66,11 @@ async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<vo
         store.leakCandidates.clear();
     });
     try {
-        await sdk.stack.runInPulumiStack(program);
+        await sdk.stack.runInPulumiStack(() => {
+            const returned = program();
+            refuseGenerator(returned);
+            return returned;
+        });
         await logged(run);
         await sdk.settings.disconnect(true);
     } finally {

@@ -21,7 +21,10 @@ mod registration;
 mod status;
 mod wire;
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -65,6 +68,8 @@ struct Shared {
     own_root: OnceLock<Urn>,
     /// Outputs that our own API has exported so far.
     exports: Mutex<PropertyMap>,
+    /// The program has said of itself that something is wrong.
+    error_reported: AtomicBool,
     /// The program has said that nothing more will come.
     signalled: CancellationToken,
     /// All steps are done, deletions included.
@@ -90,6 +95,7 @@ impl Monitor {
             root: Mutex::default(),
             own_root: OnceLock::new(),
             exports: Mutex::default(),
+            error_reported: AtomicBool::new(false),
             signalled: CancellationToken::new(),
             finished: CancellationToken::new(),
             closed: CancellationToken::new(),
@@ -132,16 +138,25 @@ impl Monitor {
         self.0.defaults.require(packages);
     }
 
-    /// Says something to people.
+    /// Says something to people. An error fails the operation once the program has ended, before anything is deleted that
+    /// the program has not registered.
     pub fn log(&self, severity: Severity, message: impl Into<String>, urn: Option<Urn>) {
         let mut diagnostic = Diagnostic::new(severity, message);
         diagnostic.urn = urn;
         self.log_diagnostic(diagnostic);
     }
 
-    /// Says something to people, with all that a message can carry.
+    /// The same, with all that a message can carry.
     pub fn log_diagnostic(&self, diagnostic: Diagnostic) {
+        if diagnostic.severity == Severity::Error {
+            self.0.error_reported.store(true, Ordering::Release);
+        }
         self.0.generator.executor().diagnose(diagnostic);
+    }
+
+    /// Tells whether the program has reported an error.
+    pub(crate) fn has_reported_errors(&self) -> bool {
+        self.0.error_reported.load(Ordering::Acquire)
     }
 
     /// Sets one of the stack's outputs; they are recorded when the program has ended.

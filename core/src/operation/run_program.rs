@@ -59,6 +59,10 @@ impl Frame {
         }
         // What has been taken up is brought to its end, or to where it sees that the run is over.
         self.all_done(&monitor).await;
+        if monitor.has_reported_errors() {
+            let error = Error::new(ErrorKind::Program, "the program reported errors");
+            self.note_end(Err(error.already_reported()));
+        }
         self.publish_exports(generator, &monitor).await;
         // Where failures do not stop the run, what is left over goes all the same.
         if !self.control.is_stopped() {
