@@ -59,7 +59,7 @@ struct RegistrationDocument {
     #[serde(default)]
     import_id: ResourceId,
     #[serde(default)]
-    custom_timeouts: CustomTimeouts,
+    custom_timeouts: TimeoutsDocument,
     #[serde(default)]
     retain_on_delete: Option<bool>,
     #[serde(default)]
@@ -81,7 +81,10 @@ const fn custom() -> bool {
 
 /// An alias: a URN as text or in an object, or the parts that differ.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "an alias is a URN, or an object of `urn`, `name`, `type`, `stack`, `project`, `parent`, `noParent`"
+)]
 enum AliasDocument {
     Text(Urn),
     Parts(AliasParts),
@@ -98,6 +101,27 @@ struct AliasParts {
     project: Option<String>,
     parent: Option<Urn>,
     no_parent: bool,
+}
+
+/// Timeouts as callers write them: other than in a record, a name that does not exist is a mistake.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct TimeoutsDocument {
+    create: Option<f64>,
+    update: Option<f64>,
+    delete: Option<f64>,
+    read: Option<f64>,
+}
+
+impl From<TimeoutsDocument> for CustomTimeouts {
+    fn from(timeouts: TimeoutsDocument) -> Self {
+        Self {
+            create: timeouts.create,
+            update: timeouts.update,
+            delete: timeouts.delete,
+            read: timeouts.read,
+        }
+    }
 }
 
 impl From<AliasDocument> for Alias {
@@ -151,7 +175,7 @@ impl Registration {
                 replace_on_changes: document.replace_on_changes,
                 additional_secret_outputs: document.additional_secret_outputs,
                 import_id: document.import_id,
-                custom_timeouts: document.custom_timeouts,
+                custom_timeouts: document.custom_timeouts.into(),
                 deleted_with: document.deleted_with,
                 replace_with: document.replace_with,
                 hide_diffs: document.hide_diffs,
@@ -330,6 +354,24 @@ mod tests {
             assert_eq!(error.kind(), crate::ErrorKind::InvalidInput);
             assert!(error.message().contains("protct"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_part_of_an_option_that_does_not_exist_is_named() {
+        let fault = |option: &str| {
+            let text = format!(r#"{{"type": "t:m:T", "name": "a", {option}}}"#);
+            Registration::from_json(text.as_bytes())
+                .unwrap_err()
+                .message()
+                .to_owned()
+        };
+        let timeouts = fault(r#""customTimeouts": {"creat": 1}"#);
+        assert!(
+            timeouts.contains("creat") && timeouts.contains("`delete`"),
+            "{timeouts}"
+        );
+        let alias = fault(r#""aliases": [{"nam": "b"}]"#);
+        assert!(alias.contains("an alias is a URN, or an object of"), "{alias}");
     }
 
     #[test]
