@@ -1,7 +1,8 @@
 /** What a program of our own API has in hand: it registers resources, reads, invokes, exports and speaks. */
 import { InvalidInputError, StackwrightError } from "./errors";
 import { toPlainJson } from "./json";
-import { type Names, refuseUnknown } from "./options";
+import { checkOptions } from "./option_checks";
+import type { Names } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
 import { Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
@@ -35,7 +36,7 @@ export interface ResourceOptions {
     hideDiffs?: readonly string[];
     /** The id of an existing thing to adopt. */
     importId?: string;
-    /** In seconds. */
+    /** How long calls to the provider may take, in seconds; one in this process is told, and has to see to it. */
     customTimeouts?: { create?: number; update?: number; delete?: number; read?: number };
     retainOnDelete?: boolean;
     /** The resource whose deletion deletes this one too. */
@@ -95,7 +96,7 @@ const UNKNOWN_ID = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 
 /** A program's view of the deployment that it is part of. */
 export class ProgramContext {
-    /** Speaks to people. */
+    /** Speaks to people. An `error` fails the operation once the program has ended; nothing is deleted then. */
     readonly log: Readonly<Record<Severity, (message: string, resource?: Resource) => void>>;
     /** Aborted when the operation fails or is cancelled. */
     readonly signal: AbortSignal;
@@ -170,7 +171,7 @@ export class ProgramContext {
 
     /** Reads a resource that is not managed here. */
     read(type: string, name: string, id: Input, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
-        refuseUnknown(`the resource ${name}`, options, RESOURCE_OPTIONS);
+        checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
         const answer = (async () => {
             const [settledId, sent, settings] = [await resolve(id), await resolve(inputs), await this.#settings(options)];
             const plainId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
@@ -189,7 +190,7 @@ export class ProgramContext {
 
     /** Calls a function of a package. With unknown arguments it is not called, and the result is unknown. */
     invoke(token: string, inputs: Inputs = {}, options: InvokeOptions = {}): Output<PropertyMap> {
-        refuseUnknown(`the call of ${token}`, options, INVOKE_OPTIONS);
+        checkOptions(`the call of ${token}`, options, INVOKE_OPTIONS);
         const traced = (async () => {
             const sent = await resolve(inputs);
             if (containsUnknown(sent.value)) {
@@ -292,7 +293,7 @@ export class ProgramContext {
                 this.#native.register(number, call, type, name, custom, inputs, undefined),
             );
         }
-        refuseUnknown(`the resource ${name}`, options, RESOURCE_OPTIONS);
+        checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
         return (async () => {
             const settings = await this.#settings(options);
             const names = Object.keys(inputs);

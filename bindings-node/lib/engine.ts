@@ -83,11 +83,17 @@ const ENGINE_OPTIONS: Names<EngineOptions> = {
 export interface StackOptions {
     /** Says what the stack is to be: a function of our own API, or `sdkProgram(…)`. Needed for previews and updates. */
     program?: AnyProgram;
-    /** Configuration; a name without namespace is the project's. */
+    /**
+     * Configuration; a name without namespace is the project's. A setting of the `Stack` that is returned: it is not kept
+     * with the stack, so say it again whenever that is opened.
+     */
     config?: { readonly [name: string]: ConfigValue };
     /** What programs are told to be their organization; `organization` when absent. It is no part of the stack's name. */
     organization?: string;
-    /** What the host notes about the stack, by name: at most 40 characters, and 256 for a value. */
+    /**
+     * What the host notes about the stack, by name: at most 40 characters, and 256 for a value. A setting like `config`:
+     * not kept with the stack.
+     */
     tags?: { readonly [name: string]: string };
     /** The folder of the project, from which assets and source positions are told. */
     rootDirectory?: string;
@@ -111,6 +117,7 @@ const STACK_OPTIONS: Names<StackOptions> = {
 export class Engine {
     readonly #bridge: Bridge;
     readonly #native: Native.Engine;
+    #closed = false;
 
     constructor(options: EngineOptions) {
         if (typeof options?.store !== "string") {
@@ -159,6 +166,7 @@ export class Engine {
 
     /** Opens a stack, named `project/stack`. */
     async stack(name: string, options: StackOptions = {}): Promise<Stack> {
+        this.#requireOpen();
         refuseUnknown("a stack", options, STACK_OPTIONS);
         for (const [tag, value] of Object.entries(options.tags ?? {})) {
             if (typeof value !== "string") {
@@ -180,7 +188,7 @@ export class Engine {
                 ...(options.rootDirectory === undefined ? {} : { rootDirectory: options.rootDirectory }),
             }),
         );
-        return new Stack(stack, this.#bridge);
+        return new Stack(stack, this.#bridge, () => this.#requireOpen());
     }
 
     /** Lists the stacks of a project, or of all, as `project/stack`. */
@@ -188,13 +196,20 @@ export class Engine {
         return awaited(() => this.#native.stacks(project));
     }
 
-    /** Ends the plugin processes that are kept warm. The engine can go on being used. */
+    /** Ends the plugin processes that are kept warm. No stack is opened and no operation started after that. */
     close(): Promise<void> {
+        this.#closed = true;
         return awaited(() => this.#native.close());
     }
 
     [Symbol.asyncDispose](): Promise<void> {
         return this.close();
+    }
+
+    #requireOpen(): void {
+        if (this.#closed) {
+            throw new InvalidInputError("the engine is closed");
+        }
     }
 }
 

@@ -372,6 +372,11 @@ export class Operation implements PromiseLike<Result> {
         }
     }
 
+    /** The same as `events()`. */
+    [Symbol.asyncIterator](): AsyncGenerator<EngineEvent, void, undefined> {
+        return this.events();
+    }
+
     async #listen(onEvent: (event: EngineEvent) => void | Promise<void>): Promise<void> {
         for await (const event of this.events()) {
             await onEvent(event);

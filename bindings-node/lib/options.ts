@@ -4,16 +4,49 @@ import { InvalidInputError } from "./errors";
 /** The names of all members of a type, which the compiler keeps complete. */
 export type Names<T> = { readonly [name in keyof Required<T>]: true };
 
-/** Refuses options with a name that is not known. `what` says whose options they are. */
-export function refuseUnknown(what: string, options: unknown, known: { readonly [name: string]: true }): void {
+/**
+ * Refuses options with a name that is not known. `what` says whose options they are, and `part` what one of them is
+ * called.
+ */
+export function refuseUnknown(
+    what: string,
+    options: unknown,
+    known: { readonly [name: string]: unknown },
+    part = "option",
+): void {
     if (typeof options !== "object" || options === null) {
-        throw new InvalidInputError(`the options of ${what} are an object, not ${described(options)}`);
+        throw new InvalidInputError(`the ${part}s of ${what} are an object, not ${described(options)}`);
     }
     const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
     if (unknown !== undefined) {
-        const names = Object.keys(known).sort().join(", ");
-        throw new InvalidInputError(`unknown option "${unknown}" of ${what}; there are: ${names}`);
+        const names = Object.keys(known).sort();
+        const near = nearest(unknown, names);
+        const hint = near === undefined ? "" : `; did you mean "${near}"?`;
+        throw new InvalidInputError(`unknown ${part} "${unknown}" of ${what}${hint}; there are: ${names.join(", ")}`);
     }
+}
+
+/** Returns the name that a misspelt one is most likely meant to be, if one is near. */
+function nearest(misspelt: string, names: readonly string[]): string | undefined {
+    const [best] = names
+        .map((name) => ({ name, distance: distance(misspelt.toLowerCase(), name.toLowerCase()) }))
+        .filter(({ name, distance }) => distance * 3 <= Math.max(name.length, misspelt.length))
+        .sort((one, other) => one.distance - other.distance);
+    return best?.name;
+}
+
+/** Counts how many characters have to be added, removed or changed to make one text of another. */
+function distance(from: string, to: string): number {
+    let previous = Array.from({ length: to.length + 1 }, (_, index) => index);
+    for (let row = 1; row <= from.length; row++) {
+        const current = [row];
+        for (let column = 1; column <= to.length; column++) {
+            const changed = (previous[column - 1] ?? 0) + (from[row - 1] === to[column - 1] ? 0 : 1);
+            current.push(Math.min(changed, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+        }
+        previous = current;
+    }
+    return previous[to.length] ?? 0;
 }
 
 /** Says what a value is, without saying what is in it. */

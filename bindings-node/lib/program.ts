@@ -2,6 +2,7 @@
 import type { Bridge } from "./bridge";
 import { describeProgramError, type Program, ProgramContext } from "./context";
 import { InvalidInputError } from "./errors";
+import { refuseGenerator } from "./generators";
 import type { Native } from "./native";
 import { described } from "./options";
 import { Run, runProgram } from "./run";
@@ -32,6 +33,7 @@ export function addProgram(bridge: Bridge, program: AnyProgram): Native.ProgramE
         return { address: program.address };
     }
     const own = !(program instanceof SdkProgram);
+    refuseGenerator(own ? program : program.program);
     if (own && typeof program !== "function") {
         const programs = "a function, what sdkProgram() returns, or what languageRuntime() returns";
         throw new InvalidInputError(`a program is ${programs}, not ${described(program)}`);
@@ -49,6 +51,7 @@ async function runOwnProgram(run: Run, program: Program): Promise<void> {
         let outputs: unknown;
         try {
             outputs = await program(context);
+            refuseGenerator(outputs);
         } finally {
             await context.settle();
         }

@@ -126,7 +126,10 @@ export interface ViewAnswer {
 
 export interface CreateRequest extends ResourceSubject {
     inputs: PropertyMap;
-    /** How long it may take, in seconds; 0 leaves it to the provider. */
+    /**
+     * How long it may take, in seconds, as the option `customTimeouts` says; 0 leaves it to the provider. The engine only
+     * passes it on: it ends no call itself.
+     */
     timeout: number;
     /** True while previewing: nothing may be made. */
     preview: boolean;
@@ -145,6 +148,7 @@ export interface ReadRequest extends ResourceSubject {
     id: string;
     inputs: PropertyMap;
     outputs: PropertyMap;
+    /** As of `CreateRequest`. */
     timeout: number;
     preview: boolean;
     /** The recorded views of the resource. */
@@ -165,6 +169,7 @@ export interface UpdateRequest extends ResourceSubject {
     oldOutputs: PropertyMap;
     inputs: PropertyMap;
     ignoreChanges: string[];
+    /** As of `CreateRequest`. */
     timeout: number;
     preview: boolean;
     /** The recorded views of the resource. */
@@ -181,6 +186,7 @@ export interface DeleteRequest extends ResourceSubject {
     id: string;
     inputs: PropertyMap;
     outputs: PropertyMap;
+    /** As of `CreateRequest`. */
     timeout: number;
     /** The recorded views of the resource. */
     oldViews: View[];

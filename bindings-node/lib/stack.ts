@@ -53,11 +53,14 @@ export interface HistoryEntry {
 export class Stack {
     readonly #native: Native.Stack;
     readonly #bridge: Bridge;
+    /** Throws once the engine has been closed. */
+    readonly #requireOpen: () => void;
 
     /** @internal */
-    constructor(stack: Native.Stack, bridge: Bridge) {
+    constructor(stack: Native.Stack, bridge: Bridge, requireOpen: () => void) {
         this.#native = stack;
         this.#bridge = bridge;
+        this.#requireOpen = requireOpen;
     }
 
     /** The name, as `project/stack`. */
@@ -142,6 +145,7 @@ export class Stack {
     }
 
     #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: string = kind): Operation {
+        this.#requireOpen();
         checkOptions(`${called}()`, options);
         const { signal, onEvent, program, plan, ...rest } = options;
         const asked = kind === "update" ? undefined : (`${kind}Program` as const);

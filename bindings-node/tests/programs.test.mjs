@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import * as pulumi from "@pulumi/pulumi";
+import { test } from "node:test";
+
+import { InvalidInputError, ProgramError, sdkProgram } from "stackwright";
+
+import { failureOf, Memory, memoryEngine } from "./support.mjs";
+
+const THING = "mem:index:Thing";
+
+function two(context) {
+    context.resource(THING, "a");
+    context.resource(THING, "b");
+}
+
+async function twoThings() {
+    const provider = new Memory();
+    const engine = memoryEngine(provider);
+    const stack = await engine.stack("shop/dev", { program: two });
+    await stack.up();
+    return { provider, engine, stack };
+}
+
+const generators = [
+    function* (context) {
+        context.resource(THING, "a");
+    },
+    async function* (context) {
+        context.resource(THING, "a");
+    },
+];
+
+test("a generator is no program, and deletes nothing", async () => {
+    const { provider, engine, stack } = await twoThings();
+    for (const generator of generators) {
+        for (const program of [generator, sdkProgram(generator)]) {
+            assert.throws(() => stack.up({ program }), (error) => error instanceof InvalidInputError && /function\*/.test(error.message));
+            assert.ok((await failureOf(engine.stack("shop/b", { program }))) instanceof InvalidInputError);
+        }
+        for (const program of [(context) => generator(context), sdkProgram(() => generator())]) {
+            const failure = await failureOf(stack.up({ program }));
+            assert.ok(failure instanceof ProgramError && /function\*/.test(failure.message), failure.message);
+        }
+    }
+    assert.equal(provider.things.size, 2);
+});
+
+test("a program that reports an error has failed, and nothing is deleted", async () => {
+    const { provider, stack } = await twoThings();
+    for (const program of [
+        (context) => context.log.error("b has gone missing"),
+        sdkProgram(() => void pulumi.log.error("b has gone missing")),
+    ]) {
+        const failure = await failureOf(stack.up({ program }));
+        assert.ok(failure instanceof ProgramError);
+        assert.equal(failure.message, "the program reported errors: b has gone missing");
+        const told = failure.result.diagnostics.filter(({ severity }) => severity === "error");
+        assert.deepEqual(told.map(({ message }) => message), ["b has gone missing"]);
+        assert.equal(provider.things.size, 2);
+    }
+});
+
+test("a misspelt option is named with its resource and the nearest one, as is one of a wrong kind", async () => {
+    const wrong = [
+        [{ protct: true }, 'unknown option "protct" of the resource q; did you mean "protect"?'],
+        [{ aliases: [{ nam: "old" }] }, 'unknown member "nam" of aliases[0] in the options of the resource q; did you mean "name"?'],
+        [{ customTimeouts: { creat: 1 } }, 'unknown member "creat" of customTimeouts in the options of the resource q; did you mean "create"?'],
+        [{ protect: "yes" }, "protect takes true or false, not a string, in the options of the resource q"],
+        [{ ignoreChanges: "v" }, "ignoreChanges takes an array of strings, not a string, in the options of the resource q"],
+        [{ hideDiffs: [1] }, "hideDiffs[0] takes a string, not a number, in the options of the resource q"],
+        [{ aliases: [1] }, "aliases[0] takes a URN or an object, not a number, in the options of the resource q"],
+        [{ customTimeouts: { create: "5m" } }, "customTimeouts.create takes a number of seconds, not a string"],
+        [{ dependsOn: "a" }, "dependsOn takes an array of resources, not a string, in the options of the resource q"],
+        [{ provider: 5 }, "provider takes a resource, not a number, in the options of the resource q"],
+    ];
+    const seen = [];
+    const program = (context) => {
+        for (const [options] of wrong) {
+            try {
+                context.resource(THING, "q", {}, options);
+            } catch (error) {
+                seen.push(error);
+            }
+        }
+    };
+    const stack = await memoryEngine().stack("shop/dev", { program });
+    assert.equal((await stack.up()).changes.create, 1, "the stack alone");
+    wrong.forEach(([, message], index) => {
+        assert.ok(seen[index] instanceof InvalidInputError);
+        assert.ok(seen[index].message.startsWith(message), seen[index].message);
+    });
+});
+
+test("an engine that was closed opens no stack and starts no operation", async () => {
+    const { engine, stack } = await twoThings();
+    await engine.close();
+    assert.match((await failureOf(engine.stack("shop/b"))).message, /the engine is closed/);
+    for (const name of ["preview", "up", "refresh", "destroy"]) {
+        assert.throws(() => stack[name](), InvalidInputError);
+    }
+});
+
+test("an operation is the sequence of its events", async () => {
+    const { stack } = await twoThings();
+    const operation = stack.up();
+    const events = [];
+    for await (const event of operation) {
+        events.push(event);
+    }
+    assert.ok(events.some((event) => event.summaryEvent !== undefined));
+    assert.equal((await operation).changes.same, 3);
+});
