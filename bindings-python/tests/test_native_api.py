@@ -156,16 +156,3 @@ def test_options_reach_the_engine(make_engine: MakeEngine, memory: Memory) -> No
             assert list(memory.things) == ["a-2"] or list(memory.things) == ["a-1"], "it was retained"
 
     asyncio.run(run())
-
-
-def test_an_unknown_resource_option_is_named(make_engine: MakeEngine, memory: Memory) -> None:
-    async def program(ctx: sw.Context) -> None:
-        ctx.resource(THING, "a", {}, protekt=True)
-
-    async def run() -> None:
-        async with make_engine(mem=memory) as engine:
-            stack = await engine.stack("shop/dev", program)
-            with pytest.raises(sw.ProgramError, match="protekt"):
-                await stack.preview()
-
-    asyncio.run(run())

@@ -113,7 +113,7 @@ def test_a_dependency_is_one_resource_or_several_or_urns(make_engine: MakeEngine
         ctx.resource(THING, "e", depends_on=(urn,), replace_with=[a])
         for wrong in ("a", ["a"], [1]):
             with pytest.raises(TypeError, match="depends_on takes resources or their URNs, not "):
-                ctx.resource(THING, "f", depends_on=wrong)
+                ctx.resource(THING, "f", depends_on=wrong)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="replace_with takes resources"):
             ctx.resource(THING, "f", replace_with="a")
 

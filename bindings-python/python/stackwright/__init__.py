@@ -44,7 +44,7 @@ from .host import Autonamer, Fetch, NamingRequest, ProposedName, Secrets, StackR
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
 from .options import OperationOptions, PolicyPack, PolicySettings
-from .program import Config, Context, Invocation, Output, Resource, ResourceOptions
+from .program import Config, Context, Invocation, InvokeOptions, Output, Resource, ResourceOptions
 from .provider import (
     Autonaming,
     CheckFailure,
@@ -117,6 +117,7 @@ __all__ = [
     "InternalError",
     "InvalidInputError",
     "Invocation",
+    "InvokeOptions",
     "InvokeRequest",
     "InvokeResult",
     "Journal",

@@ -6,14 +6,17 @@ import asyncio
 import inspect
 import threading
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Union
 
 from ._bridge import completions_of
+from ._callback import is_async
+from ._generators import is_generator, never_runs, refuse_generator
 from ._stackwright import Completions, Run
 from .errors import Error, InvalidInputError
 from .program import Context
+from .values import Awaited
 
 __all__ = ["LanguageRuntime", "Program", "PulumiProgram", "pulumi_program"]
 
@@ -57,34 +60,42 @@ def prepare(program: Program | None, failures: list[BaseException]) -> Prepared 
         return None
     if isinstance(program, LanguageRuntime):
         return program.address
-    if isinstance(program, PulumiProgram):
-        return _sdk_program(program.function, failures)
-    if not callable(program):
-        raise InvalidInputError(f"a program is a function, not {type(program).__name__}")
-    function: Callable[..., Any] = program
-    if not _takes_context(function):
+    function: Callable[..., Any] = program.function if isinstance(program, PulumiProgram) else program
+    if not callable(function):
+        raise InvalidInputError(f"a program is a function, not {type(function).__name__}")
+    if is_generator(function):
+        raise never_runs(getattr(function, "__name__", type(function).__name__))
+    if isinstance(program, PulumiProgram) or not _takes_context(function):
         return _sdk_program(function, failures)
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):
-        loop = asyncio.get_running_loop()
-        completions = completions_of(loop)
+    loop = asyncio.get_running_loop()
+    completions = completions_of(loop)
+    if is_async(function):
 
         def start(run: Run) -> None:
             context = Context(run, completions, False)
-            task = loop.create_task(_run_async(function, run, context, failures))
-
-            def ended(_value: object, _error: object) -> None:
-                # First the program hears how its registrations were answered; what else it waits for is cancelled then.
-                context._when_settled(lambda: loop.call_soon(task.cancel))
-
-            run.on_end(completions, ended)
+            _start_task(loop, _run_async(lambda: function(context), run, context, failures), run, context)
 
         return start, completions, True
 
     def start_thread(run: Run) -> None:
         name = f"stackwright program {run.project}/{run.stack}"
-        threading.Thread(target=_run_blocking, args=(function, run, failures), name=name, daemon=True).start()
+        arguments = (function, run, loop, completions, failures)
+        threading.Thread(target=_run_blocking, args=arguments, name=name, daemon=True).start()
 
     return start_thread, None, True
+
+
+def _start_task(
+    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None], run: Run, context: Context
+) -> None:
+    """Starts a program on its event loop; called on that loop."""
+    task = loop.create_task(work)
+
+    def ended(_value: object, _error: object) -> None:
+        # First the program hears how its registrations were answered; what else it waits for is cancelled then.
+        context._when_settled(lambda: loop.call_soon(task.cancel))
+
+    run.on_end(context._completions, ended)
 
 
 def _takes_context(program: Callable[..., Any]) -> bool:
@@ -115,10 +126,10 @@ def _sdk_program(function: Callable[[], Any], failures: list[BaseException]) -> 
 
 
 async def _run_async(
-    program: Callable[[Context], Awaitable[None]], run: Run, context: Context, failures: list[BaseException]
+    program: Callable[[], Awaitable[None]], run: Run, context: Context, failures: list[BaseException]
 ) -> None:
     try:
-        await program(context)
+        await program()
         await context._complete()
     except asyncio.CancelledError:
         if not run.ended:
@@ -135,18 +146,35 @@ async def _run_async(
         run.succeed()
 
 
-def _run_blocking(program: Callable[[Context], Any], run: Run, failures: list[BaseException]) -> None:
-    completions = Completions(silent=True)
-    context = Context(run, completions, True)
+def _run_blocking(
+    program: Callable[[Context], Any],
+    run: Run,
+    loop: asyncio.AbstractEventLoop,
+    completions: Completions,
+    failures: list[BaseException],
+) -> None:
+    own = Completions(silent=True)
+    context = Context(run, own, True)
     try:
-        if inspect.isawaitable(awaitable := program(context)):
-            # An async program behind a callable that does not look like one.
-            raise InvalidInputError(f"the program returned {type(awaitable).__name__}; declare it with async def")
+        returned = program(context)
+        refuse_generator(returned)
+        if inspect.iscoroutine(returned) and context._move(completions):
+            # An async program behind a callable that does not look like one. None of it has run yet.
+            work = _run_async(lambda: returned, run, context, failures)
+            loop.call_soon_threadsafe(_start_task, loop, work, run, context)
+            return
+        # A resource, which the program's end waits for anyway, may be returned.
+        if inspect.isawaitable(returned) and not isinstance(returned, Awaited):
+            if inspect.iscoroutine(returned):
+                returned.close()
+            raise InvalidInputError(f"the program returned {type(returned).__name__}; declare it with async def")
         context._complete_blocking()
     except BaseException as error:  # noqa: BLE001  # there is nobody above but the operation
         _report(run, error, failures)
     else:
         run.succeed()
+    finally:
+        own.close()
 
 
 def _report(run: Run, error: BaseException, failures: list[BaseException]) -> None:

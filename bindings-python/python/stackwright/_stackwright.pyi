@@ -48,6 +48,7 @@ class Completions:
     def __new__(cls, wake: Callable[[], None] | None = None, *, silent: bool = False) -> Completions: ...
     def fileno(self) -> int: ...
     def drain(self) -> int: ...
+    def close(self) -> None: ...
     def wait(self, seconds: float) -> bool: ...
 
 @final
@@ -258,13 +259,17 @@ class CheckRequest:
     @property
     def name(self) -> str: ...
     @property
-    def old_inputs(self) -> dict[str, Any] | None: ...
+    def old_inputs(self) -> dict[str, Any] | None:
+        """The recorded inputs; ``None`` when there are none, as for a resource that is to be created."""
     @property
-    def inputs(self) -> dict[str, Any]: ...
+    def inputs(self) -> dict[str, Any]:
+        """The inputs that the program asks for."""
     @property
-    def random_seed(self) -> bytes: ...
+    def random_seed(self) -> bytes:
+        """Bytes that are the same whenever this registration is checked again: a seed for names. Empty for configurations."""
     @property
-    def preview(self) -> bool: ...
+    def preview(self) -> bool:
+        """Whether this is a preview: unknowns may occur among the inputs."""
     @property
     def autonaming(self) -> Autonaming | None:
         """How the real thing is to be named; ``None`` leaves that to the provider."""
@@ -282,15 +287,20 @@ class DiffRequest:
     @property
     def id(self) -> str: ...
     @property
-    def old_inputs(self) -> dict[str, Any]: ...
+    def old_inputs(self) -> dict[str, Any]:
+        """The recorded inputs."""
     @property
-    def old_outputs(self) -> dict[str, Any]: ...
+    def old_outputs(self) -> dict[str, Any]:
+        """The recorded outputs."""
     @property
-    def inputs(self) -> dict[str, Any]: ...
+    def inputs(self) -> dict[str, Any]:
+        """The new inputs, as ``check`` left them."""
     @property
-    def ignore_changes(self) -> list[str]: ...
+    def ignore_changes(self) -> list[str]:
+        """Paths whose changes are ignored: ``inputs`` has their recorded values already."""
     @property
-    def preview(self) -> bool: ...
+    def preview(self) -> bool:
+        """Whether this is a preview: unknowns may occur among the inputs."""
 
 @final
 class ConfigureRequest:
@@ -303,7 +313,8 @@ class ConfigureRequest:
     @property
     def id(self) -> str: ...
     @property
-    def inputs(self) -> dict[str, Any]: ...
+    def inputs(self) -> dict[str, Any]:
+        """The configuration, as ``check_config`` left it."""
 
 @final
 class CreateRequest:
@@ -316,11 +327,15 @@ class CreateRequest:
     @property
     def name(self) -> str: ...
     @property
-    def inputs(self) -> dict[str, Any]: ...
+    def inputs(self) -> dict[str, Any]:
+        """The inputs, as ``check`` left them."""
     @property
-    def timeout(self) -> float: ...
+    def timeout(self) -> float:
+        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider. The engine only
+        passes it on: it ends no call itself."""
     @property
-    def preview(self) -> bool: ...
+    def preview(self) -> bool:
+        """Whether this is a preview: nothing may be made. Only a provider that ``supports_preview`` is asked then."""
     def publish_views(self, steps: Iterable[ViewStep]) -> None:
         """Tells what is done to views of the resource, in that order: all of it is taken over, or nothing."""
 
@@ -337,13 +352,18 @@ class ReadRequest:
     @property
     def id(self) -> str: ...
     @property
-    def inputs(self) -> dict[str, Any]: ...
+    def inputs(self) -> dict[str, Any]:
+        """The recorded inputs, when there are any."""
     @property
-    def outputs(self) -> dict[str, Any]: ...
+    def outputs(self) -> dict[str, Any]:
+        """The recorded outputs, when there are any."""
     @property
-    def timeout(self) -> float: ...
+    def timeout(self) -> float:
+        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider. The engine only
+        passes it on: it ends no call itself."""
     @property
-    def preview(self) -> bool: ...
+    def preview(self) -> bool:
+        """Whether this is a preview."""
     @property
     def old_views(self) -> list[View]:
         """The recorded views of the resource."""
@@ -363,17 +383,24 @@ class UpdateRequest:
     @property
     def id(self) -> str: ...
     @property
-    def old_inputs(self) -> dict[str, Any]: ...
+    def old_inputs(self) -> dict[str, Any]:
+        """The recorded inputs."""
     @property
-    def old_outputs(self) -> dict[str, Any]: ...
+    def old_outputs(self) -> dict[str, Any]:
+        """The recorded outputs."""
     @property
-    def inputs(self) -> dict[str, Any]: ...
+    def inputs(self) -> dict[str, Any]:
+        """The new inputs, as ``check`` left them."""
     @property
-    def ignore_changes(self) -> list[str]: ...
+    def ignore_changes(self) -> list[str]:
+        """Paths whose changes are ignored: ``inputs`` has their recorded values already."""
     @property
-    def timeout(self) -> float: ...
+    def timeout(self) -> float:
+        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider. The engine only
+        passes it on: it ends no call itself."""
     @property
-    def preview(self) -> bool: ...
+    def preview(self) -> bool:
+        """Whether this is a preview: nothing may be changed. Only a provider that ``supports_preview`` is asked then."""
     @property
     def old_views(self) -> list[View]:
         """The recorded views of the resource."""
@@ -393,11 +420,15 @@ class DeleteRequest:
     @property
     def id(self) -> str: ...
     @property
-    def inputs(self) -> dict[str, Any]: ...
+    def inputs(self) -> dict[str, Any]:
+        """The recorded inputs."""
     @property
-    def outputs(self) -> dict[str, Any]: ...
+    def outputs(self) -> dict[str, Any]:
+        """The recorded outputs."""
     @property
-    def timeout(self) -> float: ...
+    def timeout(self) -> float:
+        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider. The engine only
+        passes it on: it ends no call itself."""
     @property
     def old_views(self) -> list[View]:
         """The recorded views of the resource."""
@@ -409,8 +440,10 @@ class InvokeRequest:
     """Calls a function of the package."""
 
     @property
-    def token(self) -> str: ...
+    def token(self) -> str:
+        """The function, as ``package:module:member``."""
     @property
     def arguments(self) -> dict[str, Any]: ...
     @property
-    def preview(self) -> bool: ...
+    def preview(self) -> bool:
+        """Whether this is a preview."""

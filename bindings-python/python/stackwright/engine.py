@@ -176,10 +176,12 @@ class Engine:
         :param program: Says what the stack is to be: a function with one parameter, of this package's own API, or one
             without any, of the Pulumi SDK; or a :class:`~stackwright.LanguageRuntime`.
         :param config: The configuration by ``namespace:name``, or by name for the project's own: texts, structures, and
-            :class:`~stackwright.Secret` around what is secret, or :class:`~stackwright.Ciphertext`.
+            :class:`~stackwright.Secret` around what is secret, or :class:`~stackwright.Ciphertext`. A setting of what is
+            returned: it is not kept with the stack, so say it again whenever the stack is opened.
         :param organization: What programs are told to be their organization; ``organization`` by default. It is no part of
             the stack's name.
-        :param tags: What the host notes about the stack, by name: at most 40 characters, and 256 for a value.
+        :param tags: What the host notes about the stack, by name: at most 40 characters, and 256 for a value. A setting
+            like ``config``: not kept with the stack.
         :param root_directory: The folder of the project, from which assets are found.
         :param journal: Receives every change of the state before the engine goes on.
         """

@@ -42,7 +42,7 @@ class OperationOptions(TypedDict, total=False):
     dry_run: bool
     """Only say what would be done."""
     parallel: int
-    """How many steps may work at a time."""
+    """How many steps may work at a time; 0, as when it is left out, is 16."""
     refresh: bool
     """Read every resource first."""
     replace_targets: Sequence[str]

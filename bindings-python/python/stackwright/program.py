@@ -9,20 +9,23 @@ What it returns can be passed on without waiting for it. The program's end waits
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from ._bridge import Callback
+from ._option_checks import check_options
 from ._stackwright import Completions, Run, find_outputs
 from .config import Config
 from .errors import InvalidInputError
 from .output import Deferred, Output, sources_of, substitute, traced
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resource, Task
 from .resource_options import (
+    INVOKE_NAMES,
     NAMES,
     Alias,
     CustomTimeouts,
+    InvokeOptions,
     ResourceOptions,
     dependencies_of,
     plain_options,
@@ -31,7 +34,20 @@ from .resource_options import (
 )
 from .values import PropertyValue, Secret, is_unknown, secret
 
-__all__ = ["Alias", "Config", "Context", "CustomTimeouts", "Invocation", "Output", "Resource", "ResourceOptions"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+__all__ = [
+    "Alias",
+    "Config",
+    "Context",
+    "CustomTimeouts",
+    "Invocation",
+    "InvokeOptions",
+    "Output",
+    "Resource",
+    "ResourceOptions",
+]
 
 T = TypeVar("T")
 
@@ -61,7 +77,7 @@ class Context:
         name: str,
         inputs: Inputs | None = None,
         /,
-        **options: Any,
+        **options: Unpack[ResourceOptions],
     ) -> Resource:
         """Registers a resource of a package; ``options`` are those of :class:`ResourceOptions`.
 
@@ -71,20 +87,30 @@ class Context:
         self._register(resource, {} if inputs is None else inputs, options)
         return resource
 
-    def component(self, type_: str, name: str, inputs: Inputs | None = None, /, **options: Any) -> Resource:
+    def component(
+        self, type_: str, name: str, inputs: Inputs | None = None, /, **options: Unpack[ResourceOptions]
+    ) -> Resource:
         """Registers a component: a resource that only groups others, which name it as their ``parent``."""
         resource = Resource(self, type_, name, False)
         self._register(resource, {} if inputs is None else inputs, options)
         return resource
 
-    def provider(self, package: str, name: str, inputs: Inputs | None = None, /, **options: Any) -> Resource:
+    def provider(
+        self, package: str, name: str, inputs: Inputs | None = None, /, **options: Unpack[ResourceOptions]
+    ) -> Resource:
         """Registers a provider of a package with a configuration of its own, to be named as ``provider``."""
         resource = Resource(self, f"pulumi:providers:{package}", name, True)
         self._register(resource, {} if inputs is None else inputs, options)
         return resource
 
     def read(
-        self, type_: str, name: str, id: str | Output[str], inputs: Inputs | None = None, /, **options: Any
+        self,
+        type_: str,
+        name: str,
+        id: str | Output[str],
+        inputs: Inputs | None = None,
+        /,
+        **options: Unpack[ResourceOptions],
     ) -> Resource:
         """Reads something that exists already, without managing it."""
         resource = Resource(self, type_, name, True)
@@ -101,10 +127,13 @@ class Context:
                 type_, name, str(resolved), substitute(inputs), urns, named, self._completions, resource._settle
             )
 
-        self._defer(resource, {"id": id, **inputs}, options, start, resource._settle)
+        check_options(options, NAMES, f"the resource {name!r}")
+        self._defer(resource, {"id": id, **inputs}, options, start, resource._settle, f"the resource {name!r}")
         return resource
 
-    def invoke(self, token: str, arguments: Inputs | None = None, /, **options: Any) -> Invocation:
+    def invoke(
+        self, token: str, arguments: Inputs | None = None, /, **options: Unpack[InvokeOptions]
+    ) -> Invocation:
         """Calls a function of a package. Arguments may contain outputs."""
         invocation = Invocation(self, token)
         arguments = {} if arguments is None else arguments
@@ -113,7 +142,8 @@ class Context:
             resolved = substitute(arguments)
             self._run.invoke(token, resolved, urns, named, self._completions, invocation._settle)
 
-        self._defer(invocation, arguments, options, start, invocation._settle)
+        check_options(options, INVOKE_NAMES, f"the call of {token!r}")
+        self._defer(invocation, arguments, options, start, invocation._settle, f"the call of {token!r}")
         return invocation
 
     def export(self, name: str, value: PropertyValue) -> None:
@@ -132,11 +162,11 @@ class Context:
         severity: Literal["debug", "info", "warning", "error"] = "info",
         resource: Resource | None = None,
     ) -> None:
-        """Says something to people; an ``error`` makes the operation fail in the end."""
+        """Says something to people. An ``error`` fails the operation once the program has ended; nothing is deleted then."""
         urn = resource._registered.urn if resource is not None and resource._registered is not None else None
         self._run.log(severity, message, urn)
 
-    def _register(self, resource: Resource, inputs: Inputs, options: dict[str, Any]) -> None:
+    def _register(self, resource: Resource, inputs: Inputs, options: Mapping[str, Any]) -> None:
         if not isinstance(inputs, dict):
             inputs = dict(inputs)
         if not options and not find_outputs(inputs):
@@ -154,6 +184,7 @@ class Context:
                 resource._settle,
             )
             return
+        check_options(options, NAMES, f"the resource {resource.name!r}")
         parent = options.get("parent")
         if isinstance(parent, Resource):
             parent._children.append(resource)
@@ -171,7 +202,7 @@ class Context:
                 resource._settle,
             )
 
-        self._defer(resource, inputs, options, start, resource._settle)
+        self._defer(resource, inputs, options, start, resource._settle, f"the resource {resource.name!r}")
 
     def _register_outputs(self, component: Resource, outputs: Inputs) -> Deferred[None]:
         task = Task(self)
@@ -180,24 +211,22 @@ class Context:
             urn = component.registered.urn
             self._run.register_outputs(urn, substitute(outputs), self._completions, task._settle)
 
-        self._defer(task, outputs, {"parent": component}, start, task._settle)
+        self._defer(task, outputs, {"parent": component}, start, task._settle, f"the resource {component.name!r}")
         return task
 
     def _defer(
         self,
         work: Deferred[Any],
         inputs: Inputs,
-        options: dict[str, Any],
+        options: Mapping[str, Any],
         start: Callable[[list[str], dict[str, list[str]] | None, dict[str, Any] | None], None],
         settle: Callback[Any],
+        owner: str,
     ) -> None:
         """Starts work as soon as everything that it refers to is known; fails it when one of that has failed."""
-        unknown = [name for name in options if name not in NAMES]
-        if unknown:
-            raise InvalidInputError(f"unknown resource option {unknown[0]!r}")
-        depended = dependencies_of("depends_on", options.get("depends_on"))
+        depended = dependencies_of("depends_on", options.get("depends_on"), owner)
         if "replace_with" in options:
-            options = {**options, "replace_with": dependencies_of("replace_with", options["replace_with"])}
+            options = {**options, "replace_with": dependencies_of("replace_with", options["replace_with"], owner)}
         self._pending.append(work)
         found = [(key, traced(value)) for key, value in find_outputs(dict(inputs))]
         explicit = [traced(value) for value in depended if not isinstance(value, str)]
@@ -243,6 +272,14 @@ class Context:
                 proceed()
 
         proceed()
+
+    def _move(self, completions: Completions) -> bool:
+        """Has an event loop take answers from now on, by its queue; ``False`` when there is one to come already."""
+        if self._pending:
+            return False
+        self._completions = completions
+        self._blocking = False
+        return True
 
     def _run_until(self, done: Callable[[], bool]) -> None:
         if not self._blocking:

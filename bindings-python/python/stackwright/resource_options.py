@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypedDict
 
+from ._option_checks import described
 from .output import Deferred, substitute
 from .resource import Resource
 from .values import Awaited, PropertyValue
 
-__all__ = ["Alias", "CustomTimeouts", "ResourceOptions"]
+__all__ = ["Alias", "CustomTimeouts", "InvokeOptions", "ResourceOptions"]
 
 
 class CustomTimeouts(TypedDict, total=False):
-    """How long each call to the provider may take, in seconds."""
+    """How long each call to the provider may take, in seconds; a provider in this process is told, and has to see to it."""
 
     create: float
     update: float
@@ -62,7 +63,21 @@ class ResourceOptions(TypedDict, total=False):
     replacement_trigger: PropertyValue
 
 
-NAMES: Final = frozenset(ResourceOptions.__annotations__)
+class InvokeOptions(TypedDict, total=False):
+    """Options of a function's call; each can be given by name to :meth:`Context.invoke`."""
+
+    parent: Resource | None
+    """The resource whose provider is used when no other is named."""
+    depends_on: Awaited | str | Sequence[Awaited | str]
+    """Resources, outputs and calls of functions that must be there before it, or URNs of resources."""
+    provider: Resource | str | None
+    """The provider that is asked, as :meth:`Context.provider` returned it."""
+    version: str
+    plugin_download_url: str
+
+
+NAMES: Final = ResourceOptions.__annotations__
+INVOKE_NAMES: Final = InvokeOptions.__annotations__
 
 
 def plain_options(options: Mapping[str, Any]) -> list[Any]:
@@ -74,16 +89,18 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def dependencies_of(option: str, value: Any) -> list[Awaited | str]:
+def dependencies_of(option: str, value: Any, owner: str) -> list[Awaited | str]:
     """Returns what an option names: one resource or several, each itself or by its URN.
 
     :raises TypeError: when it names something else.
     """
-    named = [] if value is None else [value] if isinstance(value, (Awaited, str)) else list(value)
+    single = isinstance(value, (Awaited, str)) or not isinstance(value, Iterable)
+    named = [] if value is None else [value] if single else list(value)
     for one in named:
         if not isinstance(one, Awaited) and not (isinstance(one, str) and one.startswith("urn:")):
-            what = f"the text {one!r}" if isinstance(one, str) else type(one).__name__
-            raise TypeError(f"{option} takes resources or their URNs, not {what}")
+            raise TypeError(
+                f"{option} takes resources or their URNs, not {described(one)}, in the options of {owner}"
+            )
     return named
 
 

@@ -16,6 +16,7 @@ from pulumi import runtime
 from pulumi.runtime import settings
 
 from .._bridge import unwatch
+from .._generators import refuse_generator
 from .._stackwright import Run
 from . import isolation
 from .loop import ProgramLoop
@@ -81,7 +82,12 @@ def _outcome(
     program: Callable[[], Any], run: Run, loop: ProgramLoop, failures: list[BaseException]
 ) -> str | None:
     """Runs the program to its end and returns how it failed."""
-    main = loop.create_task(runtime.run_in_stack(program))
+    def checked() -> Any:
+        returned = program()
+        refuse_generator(returned)
+        return returned
+
+    main = loop.create_task(runtime.run_in_stack(checked))
 
     def ended(_value: object, _error: object) -> None:
         # What waits for the engine has been told; what waits for something else has a moment left.

@@ -1,0 +1,250 @@
+"""What counts as a program, what a run leaves behind, and what a program says to people."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import pulumi
+import pytest
+import stackwright as sw
+
+from conftest import MakeEngine, Memory
+
+THING = "mem:index:Thing"
+
+
+def two(ctx: sw.Context) -> None:
+    ctx.resource(THING, "a")
+    ctx.resource(THING, "b")
+
+
+def yielding(ctx: sw.Context) -> Iterator[None]:
+    ctx.resource(THING, "a")
+    yield
+
+
+async def yielding_async(ctx: sw.Context) -> AsyncIterator[None]:
+    ctx.resource(THING, "a")
+    yield
+
+
+def yielding_sdk() -> Iterator[None]:
+    pulumi.export("a", 1)
+    yield
+
+
+class Yielding:
+    def __call__(self, ctx: sw.Context) -> Iterator[None]:
+        yield
+
+
+@pytest.mark.parametrize(
+    "program", [yielding, yielding_async, yielding_sdk, Yielding(), sw.pulumi_program(yielding_sdk)]
+)
+def test_a_program_with_a_yield_is_refused_and_deletes_nothing(
+    make_engine: MakeEngine, memory: Memory, program: sw.Program
+) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", two)
+            await stack.up()
+            with pytest.raises(sw.InvalidInputError, match="has a yield in it"):
+                await stack.up(program=program)
+            assert len(memory.things) == 2 and memory.count("delete") == 0
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("program", [lambda ctx: yielding(ctx), lambda ctx: yielding_async(ctx), lambda: yielding_sdk()])
+def test_a_generator_that_a_program_returns_fails_it(
+    make_engine: MakeEngine, memory: Memory, program: sw.Program
+) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", two)
+            await stack.up()
+            with pytest.raises(sw.ProgramError, match="has a yield in it"):
+                await stack.up(program=program)
+            assert len(memory.things) == 2 and memory.count("delete") == 0
+
+    asyncio.run(run())
+
+
+class Written:
+    async def program(self, ctx: sw.Context) -> None:
+        await ctx.resource(THING, "a")
+        await asyncio.sleep(0)
+        ctx.resource(THING, "b")
+
+
+async def both(first: Awaitable[object], second: Awaitable[object]) -> None:
+    await first
+    await second
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda ctx: (ctx.resource(THING, "a"), ctx.resource(THING, "b"))[1],
+        lambda ctx: (ctx.resource(THING, "a"), ctx.resource(THING, "b")["made"])[1],
+        lambda ctx: Written().program(ctx),
+    ],
+)
+def test_a_program_may_return_a_resource_an_output_or_a_coroutine(
+    make_engine: MakeEngine, memory: Memory, program: sw.Program
+) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            assert (await stack.up()).changes == {"create": 3}
+            assert (await stack.up()).changes == {"same": 3}
+
+    asyncio.run(run())
+
+
+def test_a_coroutine_is_refused_once_something_has_been_registered_without_it(
+    make_engine: MakeEngine, memory: Memory
+) -> None:
+    def program(ctx: sw.Context) -> Any:
+        return both(ctx.resource(THING, "a"), ctx.resource(THING, "b"))
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.ProgramError, match="declare it with async def"):
+                await stack.up()
+
+    asyncio.run(run())
+
+
+def sdk_program() -> None:
+    pulumi.export("a", 1)
+
+
+def failing_sdk_program() -> None:
+    raise ValueError("no")
+
+
+def descriptors() -> int:
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts what /proc lists")
+@pytest.mark.parametrize("program", [sdk_program, failing_sdk_program, two])
+def test_runs_leave_no_file_descriptors_behind(make_engine: MakeEngine, memory: Memory, program: sw.Program) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+
+            async def runs(count: int) -> int:
+                for _ in range(count):
+                    await stack.up().wait()
+                return descriptors()
+
+            before = await runs(5)
+            assert await runs(25) == before
+            loops = [found for found in gc.get_objects() if type(found).__name__ == "ProgramLoop"]
+            assert len(loops) <= 1, "nor the loops of runs that are over"
+
+    asyncio.run(run())
+
+
+def says_error(ctx: sw.Context) -> None:
+    ctx.log("b has gone missing", severity="error")
+
+
+async def says_error_async(ctx: sw.Context) -> None:
+    ctx.log("b has gone missing", severity="error")
+
+
+def says_error_sdk() -> None:
+    pulumi.log.error("b has gone missing")
+
+
+@pytest.mark.parametrize("program", [says_error, says_error_async, says_error_sdk])
+def test_a_program_that_reports_an_error_has_failed(
+    make_engine: MakeEngine, memory: Memory, program: sw.Program
+) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", two)
+            await stack.up()
+            result = await stack.up(program=program).wait()
+            assert result.outcome == "failed" and isinstance(result.error, sw.ProgramError)
+            assert str(result.error) == "the program reported errors: b has gone missing"
+            told = [said.message for said in result.diagnostics if said.severity == "error"]
+            assert told == ["b has gone missing"]
+            assert len(memory.things) == 2, "nothing is deleted then"
+
+    asyncio.run(run())
+
+
+Wrong = Callable[[sw.Context], object]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda ctx: ctx.resource(THING, "a", protct=True), "unknown option 'protct' of the resource 'a'; did you mean 'protect'?"),
+        (lambda ctx: ctx.component("b:i:B", "a", {}, parrent=None), "unknown option 'parrent' of the resource 'a'; did you mean 'parent'?"),
+        (lambda ctx: ctx.provider("mem", "a", {}, protct=True), "unknown option 'protct' of the resource 'a'; did you mean"),
+        (lambda ctx: ctx.read(THING, "a", "1", vrsion=""), "unknown option 'vrsion' of the resource 'a'; did you mean 'version'?"),
+        (lambda ctx: ctx.invoke("m:i:f", retain=True), "unknown option 'retain' of the call of 'm:i:f'; there are: depends_on, "),
+        (
+            lambda ctx: ctx.resource(THING, "a", aliases=[{"nam": "old"}]),
+            "unknown member 'nam' of aliases[0] in the options of the resource 'a'; did you mean 'name'?",
+        ),
+        (
+            lambda ctx: ctx.resource(THING, "a", custom_timeouts={"creat": 1}),
+            "unknown member 'creat' of custom_timeouts in the options of the resource 'a'; did you mean 'create'?",
+        ),
+    ],
+)
+def test_a_misspelt_option_is_named_with_its_resource(
+    make_engine: MakeEngine, memory: Memory, wrong: Wrong, message: str
+) -> None:
+    refused(make_engine(mem=memory), wrong, sw.InvalidInputError, message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"protect": "yes"}, "protect takes True or False, not the text 'yes'"),
+        ({"ignore_changes": "v"}, "ignore_changes takes a list of texts, not the text 'v'"),
+        ({"hide_diffs": [1]}, "hide_diffs takes a list of texts, not int"),
+        ({"aliases": "old"}, "aliases takes a list of URNs and dictionaries, not the text 'old'"),
+        ({"aliases": [{"name": 1}]}, "aliases[0]['name'] takes a text, not int"),
+        ({"custom_timeouts": 5}, "custom_timeouts takes a dictionary of seconds, not int"),
+        ({"custom_timeouts": {"create": "5m"}}, "custom_timeouts['create'] takes a number of seconds, not the text '5m'"),
+        ({"parent": 1}, "parent takes a resource or its URN, not int"),
+        ({"providers": 1}, "providers takes provider resources by package, not int"),
+        ({"version": 1}, "version takes a text, not int"),
+        ({"depends_on": 1}, "depends_on takes resources or their URNs, not int"),
+    ],
+)
+def test_an_option_of_a_wrong_kind_is_named_with_its_resource(
+    make_engine: MakeEngine, memory: Memory, options: Any, message: str
+) -> None:
+    expected = f"{message}, in the options of the resource 'a'"
+    refused(make_engine(mem=memory), lambda ctx: ctx.resource(THING, "a", **options), TypeError, expected)
+
+
+def refused(engine: sw.Engine, wrong: Wrong, kind: type[Exception], message: str) -> None:
+    """Sees to it that a program's call raises at once."""
+
+    def program(ctx: sw.Context) -> None:
+        with pytest.raises(kind) as caught:
+            wrong(ctx)
+        assert message in str(caught.value)
+
+    async def run() -> None:
+        async with engine:
+            await (await engine.stack("shop/dev", program)).up()
+
+    asyncio.run(run())
