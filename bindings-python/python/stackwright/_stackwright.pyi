@@ -331,8 +331,8 @@ class CreateRequest:
         """The inputs, as ``check`` left them."""
     @property
     def timeout(self) -> float:
-        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider. The engine only
-        passes it on: it ends no call itself."""
+        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider.
+        The engine only passes it on: it ends no call itself."""
     @property
     def preview(self) -> bool:
         """Whether this is a preview: nothing may be made. Only a provider that ``supports_preview`` is asked then."""
@@ -359,8 +359,8 @@ class ReadRequest:
         """The recorded outputs, when there are any."""
     @property
     def timeout(self) -> float:
-        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider. The engine only
-        passes it on: it ends no call itself."""
+        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider.
+        The engine only passes it on: it ends no call itself."""
     @property
     def preview(self) -> bool:
         """Whether this is a preview."""
@@ -396,8 +396,8 @@ class UpdateRequest:
         """Paths whose changes are ignored: ``inputs`` has their recorded values already."""
     @property
     def timeout(self) -> float:
-        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider. The engine only
-        passes it on: it ends no call itself."""
+        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider.
+        The engine only passes it on: it ends no call itself."""
     @property
     def preview(self) -> bool:
         """Whether this is a preview: nothing may be changed. Only a provider that ``supports_preview`` is asked then."""
@@ -427,8 +427,8 @@ class DeleteRequest:
         """The recorded outputs."""
     @property
     def timeout(self) -> float:
-        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider. The engine only
-        passes it on: it ends no call itself."""
+        """How long it may take, in seconds, as the option ``custom_timeouts`` says; 0 leaves it to the provider.
+        The engine only passes it on: it ends no call itself."""
     @property
     def old_views(self) -> list[View]:
         """The recorded views of the resource."""

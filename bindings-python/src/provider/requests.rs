@@ -47,8 +47,8 @@ macro_rules! request {
     (
         $(#[$doc:meta])*
         $class:ident {
-            maps { $($map:ident: $read_map:expr;)* }
-            plain { $($plain:ident: $plain_type:ty = $read:expr;)* }
+            maps { $($(#[$map_doc:meta])* $map:ident: $read_map:expr;)* }
+            plain { $($(#[$plain_doc:meta])* $plain:ident: $plain_type:ty = $read:expr;)* }
             $(publishes $views:ident;)?
             $(knows $known:ident;)?
         }
@@ -69,6 +69,7 @@ macro_rules! request {
         #[pymethods]
         impl $class {
             $(
+                $(#[$map_doc])*
                 #[getter]
                 fn $map(&self, py: Python<'_>) -> PyResult<Option<Py<PyDict>>> {
                     let read: fn(&provider::$class) -> Option<&PropertyMap> = $read_map;
@@ -76,6 +77,7 @@ macro_rules! request {
                 }
             )*
             $(
+                $(#[$plain_doc])*
                 #[getter]
                 fn $plain(&self) -> $plain_type {
                     let read: for<'a> fn(&'a provider::$class) -> $plain_type = $read;
@@ -107,14 +109,18 @@ request! {
     /// Asks for a check of inputs, of a resource or of the provider's own configuration.
     CheckRequest {
         maps {
+            /// The recorded inputs; `None` when there are none, as for a resource that is to be created.
             old_inputs: |request| request.olds.as_ref();
+            /// The inputs that the program asks for.
             inputs: |request| Some(&request.news);
         }
         plain {
             urn: &str = |request| request.urn.as_str();
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
+            /// Bytes that are the same whenever this registration is checked again: a seed for names.
             random_seed: &[u8] = |request| &request.random_seed;
+            /// Whether this is a preview: unknowns may occur among the inputs.
             preview: bool = |request| request.preview;
             autonaming: Option<Autonaming> = |request| request.autonaming.clone().map(Autonaming);
         }
@@ -125,8 +131,11 @@ request! {
     /// Asks for a comparison.
     DiffRequest {
         maps {
+            /// The recorded inputs.
             old_inputs: |request| Some(&request.old_inputs);
+            /// The recorded outputs.
             old_outputs: |request| Some(&request.old_outputs);
+            /// The new inputs, as `check` left them.
             inputs: |request| Some(&request.news);
         }
         plain {
@@ -134,7 +143,9 @@ request! {
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
             id: &str = |request| request.id.as_str();
+            /// Paths whose changes are ignored: `inputs` has their recorded values already.
             ignore_changes: Vec<String> = |request| request.ignore_changes.clone();
+            /// Whether this is a preview: unknowns may occur among the inputs.
             preview: bool = |request| request.preview;
         }
     }
@@ -144,6 +155,7 @@ request! {
     /// Configures a provider.
     ConfigureRequest {
         maps {
+            /// The configuration, as `check_config` left it.
             inputs: |request| Some(&request.inputs);
         }
         plain {
@@ -158,13 +170,17 @@ request! {
     /// Asks for a creation.
     CreateRequest {
         maps {
+            /// The inputs, as `check` left them.
             inputs: |request| Some(&request.inputs);
         }
         plain {
             urn: &str = |request| request.urn.as_str();
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
+            /// How long it may take, in seconds, as the option `custom_timeouts` says; 0 leaves it to the provider.
+            /// The engine only passes it on: it ends no call itself.
             timeout: f64 = |request| request.timeout;
+            /// Whether this is a preview: nothing may be made. Only a provider that `supports_preview` is asked then.
             preview: bool = |request| request.preview;
         }
         publishes views;
@@ -175,7 +191,9 @@ request! {
     /// Asks for a resource as it is.
     ReadRequest {
         maps {
+            /// The recorded inputs, when there are any.
             inputs: |request| Some(&request.inputs);
+            /// The recorded outputs, when there are any.
             outputs: |request| Some(&request.properties);
         }
         plain {
@@ -183,7 +201,10 @@ request! {
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
             id: &str = |request| request.id.as_str();
+            /// How long it may take, in seconds, as the option `custom_timeouts` says; 0 leaves it to the provider.
+            /// The engine only passes it on: it ends no call itself.
             timeout: f64 = |request| request.timeout;
+            /// Whether this is a preview.
             preview: bool = |request| request.preview;
         }
         publishes views;
@@ -195,8 +216,11 @@ request! {
     /// Asks for a change in place.
     UpdateRequest {
         maps {
+            /// The recorded inputs.
             old_inputs: |request| Some(&request.old_inputs);
+            /// The recorded outputs.
             old_outputs: |request| Some(&request.old_outputs);
+            /// The new inputs, as `check` left them.
             inputs: |request| Some(&request.news);
         }
         plain {
@@ -204,8 +228,12 @@ request! {
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
             id: &str = |request| request.id.as_str();
+            /// Paths whose changes are ignored: `inputs` has their recorded values already.
             ignore_changes: Vec<String> = |request| request.ignore_changes.clone();
+            /// How long it may take, in seconds, as the option `custom_timeouts` says; 0 leaves it to the provider.
+            /// The engine only passes it on: it ends no call itself.
             timeout: f64 = |request| request.timeout;
+            /// Whether this is a preview: nothing may be changed. Only a provider that `supports_preview` is asked then.
             preview: bool = |request| request.preview;
         }
         publishes views;
@@ -217,7 +245,9 @@ request! {
     /// Asks for a removal.
     DeleteRequest {
         maps {
+            /// The recorded inputs.
             inputs: |request| Some(&request.inputs);
+            /// The recorded outputs.
             outputs: |request| Some(&request.outputs);
         }
         plain {
@@ -225,6 +255,8 @@ request! {
             r#type: &str = |request| request.resource_type.as_str();
             name: &str = |request| &request.name;
             id: &str = |request| request.id.as_str();
+            /// How long it may take, in seconds, as the option `custom_timeouts` says; 0 leaves it to the provider.
+            /// The engine only passes it on: it ends no call itself.
             timeout: f64 = |request| request.timeout;
         }
         publishes views;
@@ -239,7 +271,9 @@ request! {
             arguments: |request| Some(&request.arguments);
         }
         plain {
+            /// The function, as `package:module:member`.
             token: &str = |request| &request.token;
+            /// Whether this is a preview.
             preview: bool = |request| request.preview;
         }
     }
