@@ -22,4 +22,5 @@ pub mod provider;
 pub mod runtime;
 pub mod stack;
 pub mod status;
+mod threads;
 pub mod version;

@@ -16,7 +16,11 @@ use crate::{
     foreign::{Gate, ensure_may_block, ensure_outside},
     guard::{Failure, Outcome, Slot, guard, sized},
     status::sw_status_t,
+    threads::Threads,
 };
+
+/// What threads are called that the host gave no name.
+const THREAD_NAME: &str = "stackwright";
 
 /// How long the end of a runtime waits for operations to notice that they are cancelled.
 const GRACE: Duration = Duration::from_secs(30);
@@ -29,7 +33,9 @@ pub struct sw_runtime_options_t {
     pub struct_size: usize,
     /// How many threads work; 0 for one per core.
     pub threads: u32,
-    /// How many calls of providers that may block can run at the same time; 0 for 512.
+    /// How many threads the engine has beside those for what blocks in its own work: files, keys, hashes; 0 for 512.
+    /// Functions of the host that may block take none of them: each that runs has a thread of the library's to itself,
+    /// as many as there are at that time, and idle threads are used again.
     pub blocking_threads: u32,
     /// The name of the threads; empty for `stackwright`.
     pub thread_name: sw_bytes_view_t,
@@ -45,6 +51,8 @@ pub struct sw_runtime_t {
 pub(crate) struct Shared {
     runtime: Mutex<Option<tokio::runtime::Runtime>>,
     pub(crate) handle: tokio::runtime::Handle,
+    /// What functions of the host that may block are called on.
+    pub(crate) threads: Threads,
     /// Set when the runtime is about to end.
     pub(crate) closing: CancellationToken,
     /// The tasks that the end of the runtime waits for.
@@ -109,6 +117,7 @@ impl Shared {
         if let Some(runtime) = runtime {
             runtime.shutdown_timeout(GRACE);
         }
+        self.threads.end();
         self.gate.wait_until_idle();
     }
 }
@@ -135,8 +144,8 @@ pub unsafe extern "C" fn sw_runtime_new(
         // SAFETY: writable by this function's contract.
         let place = unsafe { Slot::required(runtime, "runtime") }?;
         // SAFETY: null or readable by this function's contract.
-        let builder = unsafe { builder(options) }?;
-        place.fill(Box::into_raw(Box::new(start(builder)?)));
+        let (builder, name) = unsafe { builder(options) }?;
+        place.fill(Box::into_raw(Box::new(start(builder, name)?)));
         Ok(())
     };
     // SAFETY: `error` is null or writable by this function's contract.
@@ -145,12 +154,12 @@ pub unsafe extern "C" fn sw_runtime_new(
 
 /// # Safety
 /// `options` must be null or readable, with a readable name.
-unsafe fn builder(options: *const sw_runtime_options_t) -> Outcome<tokio::runtime::Builder> {
+unsafe fn builder(options: *const sw_runtime_options_t) -> Outcome<(tokio::runtime::Builder, String)> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.enable_all().thread_name("stackwright");
+    builder.enable_all().thread_name(THREAD_NAME);
     // SAFETY: null or readable by this function's contract.
     let Some(options) = unsafe { sized(options, "the structure of the runtime's options") }? else {
-        return Ok(builder);
+        return Ok((builder, THREAD_NAME.to_owned()));
     };
     if options.threads > 0 {
         builder.worker_threads(options.threads as usize);
@@ -163,13 +172,12 @@ unsafe fn builder(options: *const sw_runtime_options_t) -> Outcome<tokio::runtim
     if name.contains('\0') {
         return Err(Failure::invalid("the name of the threads has a NUL in it"));
     }
-    if !name.is_empty() {
-        builder.thread_name(name);
-    }
-    Ok(builder)
+    let name = if name.is_empty() { THREAD_NAME } else { name };
+    builder.thread_name(name);
+    Ok((builder, name.to_owned()))
 }
 
-fn start(mut builder: tokio::runtime::Builder) -> Outcome<sw_runtime_t> {
+fn start(mut builder: tokio::runtime::Builder, name: String) -> Outcome<sw_runtime_t> {
     let runtime = builder.build().map_err(|error| {
         stackwright::Error::new(
             stackwright::ErrorKind::Unavailable,
@@ -181,6 +189,7 @@ fn start(mut builder: tokio::runtime::Builder) -> Outcome<sw_runtime_t> {
         shared: Arc::new(Shared {
             runtime: Mutex::new(Some(runtime)),
             handle,
+            threads: Threads::new(name),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
             gate: Arc::default(),
@@ -221,9 +230,9 @@ pub(crate) mod tests {
 
     pub(crate) fn test_runtime() -> sw_runtime_t {
         // SAFETY: null is allowed.
-        let mut builder = unsafe { builder(std::ptr::null()) }.expect("no options are fine");
+        let (mut builder, name) = unsafe { builder(std::ptr::null()) }.expect("no options are fine");
         builder.worker_threads(1);
-        start(builder).expect("threads")
+        start(builder, name).expect("threads")
     }
 
     #[test]

@@ -142,6 +142,13 @@ fn stacks_are_told_of_and_unlocked() {
 }
 
 #[test]
+fn functions_of_the_host_may_wait() {
+    let program = compile("gcc", "c11", "threads.c");
+    run(with_library(&mut Command::new(&program)));
+    valgrind(&program);
+}
+
+#[test]
 fn misuse_is_told() {
     let program = compile("gcc", "c11", "misuse.c");
     run(with_library(&mut Command::new(&program)));

@@ -36,9 +36,9 @@ pub const SW_HOST_VERSION: u32 = 1;
 
 /// What the host wants to be asked and told, as a table of functions, each of which may be null. The table is copied.
 ///
-/// ITS FUNCTIONS ARE CALLED CONCURRENTLY, each on a thread of its own, and may take their time. They answer as those
-/// of a provider do, with `sw_completion_succeed` or `sw_completion_fail`; the message of a failure reaches people
-/// unchanged.
+/// ITS FUNCTIONS ARE CALLED CONCURRENTLY, each on a thread to itself, and may take their time, but for `give_up` and
+/// `free`. They answer as those of a provider do, with `sw_completion_succeed` or `sw_completion_fail`; the message of a
+/// failure reaches people unchanged.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sw_host_t {

@@ -161,10 +161,10 @@ impl Provider for Table {
     }
 
     async fn cancel(&self) {
-        self.tell(self.functions.cancel);
+        self.tell(self.functions.cancel).await;
     }
 
     async fn close(&self) {
-        self.tell(self.functions.close);
+        self.tell(self.functions.close).await;
     }
 }

@@ -52,7 +52,8 @@ pub type sw_give_up_t = Option<unsafe extern "C" fn(user_data: *mut c_void, call
 /// "keys", "diffs", "detailedDiff", "status": "ok"|"partial-failure"|"unknown", "error"}]`, `initFailure` of
 /// `sw_completion_fail_with` too.
 ///
-/// Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread of its own and may take its time.
+/// Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread to itself and may take its time, also to wait for
+/// other calls; there are as many threads as calls run. `give_up` and `free` must return soon in either case.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sw_provider_t {

@@ -2,7 +2,7 @@
 
 use std::{ffi::c_void, sync::Arc};
 
-use super::{Answer, sw_completion_t, sw_give_up_t};
+use super::{Answer, completion::sw_provider_status_t, sw_completion_t, sw_give_up_t};
 use crate::{
     bytes::sw_bytes_view_t,
     callback::{lent, terminated},
@@ -36,12 +36,20 @@ impl Question {
             self.call(shared, request, completion, Place::Callback);
         } else {
             let on_thread = Arc::clone(shared);
-            // Not awaited: the answer is what counts, and it may come before or after the function returns.
-            drop(shared.handle.spawn_blocking(move || {
+            // Not waited for: the answer is what counts, and it may come before or after the function returns.
+            let started = shared.threads.run(move || {
                 if !completion.is_given_up() {
                     self.call(&on_thread, request, completion, Place::OwnThread);
                 }
-            }));
+            });
+            if let Err(error) = started {
+                waiting.answered = true;
+                let message = format!("the system gave no thread for a call of the host: {error}");
+                return Some(Answer::Failed(
+                    sw_provider_status_t::SW_PROVIDER_STATUS_UNAVAILABLE as i32,
+                    message,
+                ));
+            }
         }
         let answer = receiver.await;
         waiting.answered = true;

@@ -7,6 +7,7 @@ use stackwright::{
     property::json::to_vec,
     provider::{Capabilities, ProviderError, ProviderResult, ProviderStatus},
 };
+use tokio::sync::oneshot;
 
 use super::{
     Answer, Question, SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION, failure::Failed, sw_call_t, sw_notice_t,
@@ -95,7 +96,7 @@ impl Table {
             function,
             give_up: self.functions.give_up,
             data: Arc::clone(&self.data),
-            prompt: self.functions.flags & SW_PROVIDER_PROMPT != 0,
+            prompt: self.is_prompt(),
         };
         match question.ask(&self.shared, request).await {
             Some(Answer::Done(response)) => read_answer(name, "an answer", &response),
@@ -113,13 +114,33 @@ impl Table {
         }
     }
 
-    pub(super) fn tell(&self, notice: sw_notice_t) {
-        if let Some(notice) = notice {
-            let _pass = self.shared.gate.enter();
-            let _inside = Inside::enter(Place::Callback);
+    /// Tells the host something, and waits until its function has returned.
+    pub(super) async fn tell(&self, notice: sw_notice_t) {
+        let Some(notice) = notice else { return };
+        let (data, shared) = (Arc::clone(&self.data), Arc::clone(&self.shared));
+        let call = move |place| {
+            let _pass = shared.gate.enter();
+            let data = data;
+            let _inside = Inside::enter(place);
             // SAFETY: the host gave the function for this pointer.
-            unsafe { notice(self.data.pointer()) };
+            unsafe { notice(data.pointer()) };
+        };
+        if self.is_prompt() {
+            return call(Place::Callback);
         }
+        let (returned, has_returned) = oneshot::channel::<()>();
+        let told = self.shared.threads.run(move || {
+            call(Place::OwnThread);
+            drop(returned);
+        });
+        // Without a thread there is nothing to wait for, and nobody who could be told.
+        if told.is_ok() {
+            drop(has_returned.await);
+        }
+    }
+
+    fn is_prompt(&self) -> bool {
+        self.functions.flags & SW_PROVIDER_PROMPT != 0
     }
 }
 
