@@ -36,7 +36,11 @@ static int32_t run_waiting(void *user_data, sw_context_t *context)
     }
     sw_bytes_t *project = json_at(sw_text(sw_context_info(context)), "/config/shop:size");
     CHECK(project && strcmp(sw_bytes_data(project), "\"large\"") == 0);
-    sw_bytes_free(project), sw_bytes_free(result), sw_bytes_free(child), sw_bytes_free(component), sw_bytes_free(urn);
+    sw_bytes_t *ports = NULL;
+    OK(sw_json_text(sw_text(sw_context_info(context)), sw_text("/config/shop:net"), &ports, &error));
+    CHECK(ports && strcmp(sw_bytes_data(ports), "{\"key\":\"k\",\"ports\":[80]}") == 0);
+    CHECK(strstr(sw_context_info(context), "\"shop:net\""));
+    sw_bytes_free(ports), sw_bytes_free(project), sw_bytes_free(result), sw_bytes_free(child), sw_bytes_free(component), sw_bytes_free(urn);
     return status;
 }
 
@@ -57,7 +61,8 @@ static void a_stack_lives_through_all_operations(void)
         sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
         sw_program_t program = program_of(&wish, run_waiting);
         sw_stack_t *stack = NULL;
-        OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"config\": {\"size\": \"large\", \"shop:key\": {\"value\": \"k\", \"secret\": true}}}"),
+        OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"config\": {\"size\": \"large\", \"shop:key\": {\"value\": \"k\", \"secret\": true},"
+                         " \"net\": {\"ports\": [80], \"key\": {\"4dabf18193072939515e22adb298388d\": \"1b47061264138c4ac30d75fd1eb44270\", \"value\": \"k\"}}}}"),
                          &program, &stack, &error));
         /* The engine's handle is not needed any more. */
         sw_bytes_t *result = NULL;

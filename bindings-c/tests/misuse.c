@@ -89,6 +89,8 @@ static void bad_texts_and_documents_are_named(void)
     FAILS(sw_stack_open(engine, sw_text("no-slash"), sw_text(""), NULL, &stack, &error), SW_STATUS_INVALID_INPUT, "no-slash");
     FAILS(sw_stack_open(engine, sw_text("\xc3\x28/dev"), sw_text(""), NULL, &stack, &error), SW_STATUS_INVALID_INPUT, "UTF-8");
     FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"config\": 3}"), NULL, &stack, &error), SW_STATUS_INVALID_INPUT, "settings");
+    FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"config\": {\"a\": \"b\", \"key\": {\"value\": 1, \"secret\": 1}}}"), NULL, &stack, &error),
+          SW_STATUS_INVALID_INPUT, "configuration key shop:key: ");
     FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"create\": false}"), NULL, &stack, &error), SW_STATUS_NOT_FOUND, "shop/dev");
     sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, NULL, NULL, NULL};
     FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error), SW_STATUS_MISUSE, "run");
@@ -134,6 +136,8 @@ static int32_t run_inside(void *user_data, sw_context_t *context)
     FAILS(sw_context_register_async(context, sw_text("{\"type\": \"test:index:Thing\", \"name\": \"a\"}"), NULL, NULL, &error), SW_STATUS_MISUSE, "callback is null");
     FAILS(sw_context_register(context, sw_text("["), &result, &error), SW_STATUS_INVALID_INPUT, "registration");
     FAILS(sw_context_register(context, sw_text("{\"type\": \"test:index:Thing\", \"name\": \"a\", \"protct\": 1}"), &result, &error), SW_STATUS_INVALID_INPUT, "protct");
+    FAILS(sw_context_register(context, sw_text("{\"type\": \"test:index:Thing\", \"name\": \"a\", \"aliases\": [{\"name\": \"b\"}, \"b\"]}"), &result, &error),
+          SW_STATUS_INVALID_INPUT, "an alias is a URN");
     FAILS(sw_context_export(context, sw_text("a"), sw_text("not json"), &error), SW_STATUS_INVALID_INPUT, "output");
     FAILS(sw_context_log(context, 9, sw_text("a"), sw_text(""), &error), SW_STATUS_MISUSE, "severity");
     FAILS(sw_context_log(context, SW_SEVERITY_INFO, sw_text("a"), sw_text("no urn"), &error), SW_STATUS_INVALID_INPUT, "");

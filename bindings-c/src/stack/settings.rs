@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde::Deserialize;
+use serde_json::Value;
 use stackwright::{
-    StackSettings,
+    Error, StackSettings,
     program::{LanguageRuntimeProgram, Program},
     project::{Config, ConfigKey, ConfigValue},
 };
@@ -14,7 +15,7 @@ use crate::guard::{Failure, Outcome};
 #[derive(Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Settings {
-    config: BTreeMap<String, ConfigDocument>,
+    config: BTreeMap<String, Value>,
     organization: Option<String>,
     tags: BTreeMap<String, String>,
     root_directory: Option<PathBuf>,
@@ -33,22 +34,6 @@ impl Default for Settings {
             language_runtime: None,
         }
     }
-}
-
-/// A configuration value: a text, or one with its secrecy.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ConfigDocument {
-    Text(String),
-    Marked(MarkedValue),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MarkedValue {
-    value: String,
-    #[serde(default)]
-    secret: bool,
 }
 
 impl Settings {
@@ -82,17 +67,115 @@ impl Settings {
     }
 }
 
-fn config(entries: BTreeMap<String, ConfigDocument>, stack: &str) -> Outcome<Config> {
+fn config(entries: BTreeMap<String, Value>, stack: &str) -> Outcome<Config> {
     let project = stack.rsplit('/').nth(1).unwrap_or_default();
-    let entry = |(key, value): (String, ConfigDocument)| {
+    let entry = |(key, value): (String, Value)| {
         let key = ConfigKey::parse_in_project(&key, project)?;
-        let value = match value {
-            ConfigDocument::Text(value) | ConfigDocument::Marked(MarkedValue { value, secret: false }) => {
-                ConfigValue::plain(value)
-            }
-            ConfigDocument::Marked(MarkedValue { value, secret: true }) => ConfigValue::secret(value),
-        };
+        let value = config_value(value).map_err(|error| {
+            Error::new(
+                error.kind(),
+                format!("configuration key {key}: {}", error.message()),
+            )
+        })?;
         Ok((key, value))
     };
     entries.into_iter().map(entry).collect()
+}
+
+/// Reads the value of a key. An object with `value` and `secret`, and nothing else, is a value with its secrecy.
+fn config_value(value: Value) -> stackwright::Result<ConfigValue> {
+    let mut entries = match value {
+        Value::Object(entries)
+            if entries.len() == 2 && entries.contains_key("value") && entries.contains_key("secret") =>
+        {
+            entries
+        }
+        other => return ConfigValue::from_plain_json(other),
+    };
+    let content = entries.remove("value").unwrap_or_default();
+    match entries.get("secret") {
+        Some(Value::Bool(true)) => ConfigValue::secret_from_plain_json(content),
+        Some(Value::Bool(false)) => ConfigValue::from_plain_json(content),
+        _ => Err(Error::invalid(
+            "\"secret\", beside \"value\", is neither true nor false",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(config: &str) -> Result<Config, String> {
+        let json = format!(r#"{{"config": {config}}}"#);
+        let settings = Settings::from_json(json.as_bytes()).and_then(|it| it.for_stack("shop/dev"));
+        match settings {
+            Ok(settings) => Ok(settings.config),
+            Err(Failure::Engine(error)) => Err(error.message().to_owned()),
+            Err(Failure::Misuse(message)) => Err(message),
+        }
+    }
+
+    fn value(json: &str) -> ConfigValue {
+        let config = read(&format!(r#"{{"key": {json}}}"#)).unwrap();
+        let key = ConfigKey::parse("shop:key").unwrap();
+        config.get(&key).unwrap().clone()
+    }
+
+    #[test]
+    fn any_json_can_be_configured_with_secrets_inside() {
+        let secret =
+            r#"{"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "k"}"#;
+        assert_eq!(value("\"text\""), ConfigValue::plain("text"));
+        assert_eq!(
+            value(r#"{"value": "k", "secret": true}"#),
+            ConfigValue::secret("k")
+        );
+        assert_eq!(
+            value(r#"{"value": "k", "secret": false}"#),
+            ConfigValue::plain("k")
+        );
+        assert_eq!(value(secret), ConfigValue::secret("k"));
+        assert_eq!(
+            value(r#"{"value": {"a": 1}, "secret": true}"#),
+            ConfigValue::secret(r#"{"a":1}"#)
+        );
+        let ConfigValue::Object(entries) =
+            value(&format!(r#"{{"ports": [80], "inner": {{"key": {secret}}}}}"#))
+        else {
+            panic!("an object")
+        };
+        assert_eq!(
+            entries["ports"],
+            ConfigValue::List(vec![ConfigValue::Integer(80)])
+        );
+        let ConfigValue::Object(inner) = &entries["inner"] else {
+            panic!("an object")
+        };
+        assert_eq!(inner["key"], ConfigValue::secret("k"));
+    }
+
+    #[test]
+    fn an_object_with_other_fields_is_no_mark() {
+        for object in [
+            r#"{"value": "k"}"#,
+            r#"{"secret": true}"#,
+            r#"{"secret": true, "other": 1}"#,
+            r#"{"value": {"value": "k", "secret": true}, "secret": false}"#,
+        ] {
+            assert!(matches!(value(object), ConfigValue::Object(_)), "{object}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_the_key_and_without_the_value() {
+        for wrong in [
+            r#"{"value": "hunter2", "secret": "yes"}"#,
+            r#"[{"4dabf18193072939515e22adb298388d": "?", "value": "hunter2"}]"#,
+        ] {
+            let message = read(&format!(r#"{{"a": "b", "key": {wrong}}}"#)).unwrap_err();
+            assert!(message.starts_with("configuration key shop:key: "), "{message}");
+            assert!(!message.contains("hunter2"), "{message}");
+        }
+    }
 }

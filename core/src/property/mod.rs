@@ -2,7 +2,7 @@
 
 mod known;
 mod map;
-mod signature;
+pub(crate) mod signature;
 mod value;
 
 #[cfg(test)]

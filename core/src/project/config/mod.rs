@@ -4,6 +4,7 @@ mod decrypt;
 mod json;
 mod key;
 mod path;
+mod plain;
 mod value;
 mod yaml;
 
