@@ -96,6 +96,7 @@ static void a_stack_lives_through_all_operations(void)
         wish.value = "two";
         result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
         expect_at(result, "/changes/update", "1");
+        CHECK(strstr(sw_bytes_data(result), "\"diffs\":[\"value\"]") && strstr(sw_bytes_data(result), "\"keys\":[]"));
         CHECK(provider.updates == 1);
         sw_bytes_free(result);
 

@@ -47,6 +47,8 @@ struct StepDocument<'a> {
     urn: String,
     #[serde(rename = "type")]
     resource_type: &'a str,
+    keys: &'a [String],
+    diffs: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -102,6 +104,8 @@ impl<'a> From<&'a StepEvent> for StepDocument<'a> {
             op: step.metadata.op,
             urn: step.metadata.urn.to_string(),
             resource_type: step.metadata.resource_type.as_str(),
+            keys: &step.metadata.keys,
+            diffs: &step.metadata.diffs,
         }
     }
 }

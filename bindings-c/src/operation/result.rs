@@ -15,9 +15,10 @@ use crate::{
 ///
 /// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
 /// `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "urn", "provider", "phase",
-/// "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type"}], "diagnostics": [{"severity",
-/// "message", "urn"}], "durationSeconds", "tree"}`. The tree is a text for people. With `generatePlan`
-/// there is a `plan`, too: what was found, secrets encrypted, for a later operation to be held to.
+/// "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type", "keys", "diffs"}], "diagnostics":
+/// [{"severity", "message", "urn"}], "durationSeconds", "tree"}`. The keys of a step are the properties that force a
+/// replacement, its diffs those that differ. The tree is a text for people. With `generatePlan` there is a `plan`, too:
+/// what was found, secrets encrypted, for a later operation to be held to.
 ///
 /// # Safety
 /// `operation` must be null or alive, `result` null or writable, `error` null or writable.
