@@ -13,7 +13,7 @@ use stackwright::{
 use crate::{
     bytes::{sw_bytes_t, sw_bytes_view_t},
     error::sw_error_t,
-    guard::{Failure, Outcome, Slot, guard, live, sized},
+    guard::{Failure, Growing, Outcome, Slot, guard, live, sized},
     host::{Host, sw_host_t},
     provider::{Table, sw_provider_t},
     runtime::{Shared, sw_runtime_t},
@@ -30,6 +30,11 @@ pub struct sw_package_t {
     pub package: sw_bytes_view_t,
     /// Its provider.
     pub provider: *const sw_provider_t,
+}
+
+// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
+unsafe impl Growing for sw_package_t {
+    const SHORTEST: usize = size_of::<Self>();
 }
 
 /// What an engine is made of. Set `struct_size` to the structure's size and what is not needed to zero.
@@ -54,6 +59,11 @@ pub struct sw_engine_options_t {
     pub package_count: usize,
     /// What the host wants to be asked and told; null when nothing.
     pub host: *const sw_host_t,
+}
+
+// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
+unsafe impl Growing for sw_engine_options_t {
+    const SHORTEST: usize = std::mem::offset_of!(Self, packages);
 }
 
 /// An engine: where states live, what encrypts them, and who provides what. Shared by the stacks that it opens,

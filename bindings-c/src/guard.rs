@@ -1,6 +1,9 @@
 //! The guard around every entry: failures become a status and an error object, and no panic crosses the border.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    mem::MaybeUninit,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
 
 use crate::{error::sw_error_t, status::sw_status_t};
 
@@ -89,24 +92,37 @@ pub(crate) unsafe fn live<'a, T>(pointer: *const T, what: &str) -> Outcome<&'a T
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::misuse(format!("{what} is null")))
 }
 
-/// Copies a structure of the caller's, whose first field says how long it is; nothing is read beyond that. `None` for
-/// null; `what` names it in the failure.
+/// A structure that the caller fills, and that can grow at its end without breaking hosts that were compiled before.
+///
+/// # Safety
+/// Its first field must be the `usize` that says how long the caller's is, and zeros must be a valid value of each.
+pub(crate) unsafe trait Growing: Copy {
+    /// The shortest that there was: to the end of the last field that a caller must fill.
+    const SHORTEST: usize;
+}
+
+/// Copies a structure of the caller's, whose first field says how long it is; nothing is read beyond that, and what is
+/// missing is zero. `None` for null; `what` names it in the failure.
 ///
 /// # Safety
 /// `pointer` must be null or readable for as many bytes as its first field, a `usize`, says.
-pub(crate) unsafe fn sized<T: Copy>(pointer: *const T, what: &str) -> Outcome<Option<T>> {
+pub(crate) unsafe fn sized<T: Growing>(pointer: *const T, what: &str) -> Outcome<Option<T>> {
     if pointer.is_null() {
         return Ok(None);
     }
     // SAFETY: not null, and the first field is readable by this function's contract.
     let size = unsafe { pointer.cast::<usize>().read() };
-    if size != size_of::<T>() {
+    let known = (T::SHORTEST..=size_of::<T>()).contains(&size) && size.is_multiple_of(align_of::<T>());
+    if !known {
         return Err(Failure::misuse(format!(
-            "{what} has a struct_size that is not its own"
+            "{what} has a struct_size that this library does not know"
         )));
     }
-    // SAFETY: readable to its end by this function's contract, now that its size is known.
-    Ok(Some(unsafe { pointer.read() }))
+    let mut copy = MaybeUninit::<T>::zeroed();
+    // SAFETY: readable for its size by this function's contract, and not longer than the copy.
+    unsafe { std::ptr::copy_nonoverlapping(pointer.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), size) };
+    // SAFETY: the fields that were copied are the caller's; the rest is zero, which `T` allows.
+    Ok(Some(unsafe { copy.assume_init() }))
 }
 
 /// A place for a result, checked before any work is done and emptied at once.
@@ -154,6 +170,46 @@ mod tests {
         };
         assert_eq!(error.kind(), stackwright::ErrorKind::Internal);
         assert!(error.message().contains("dropped a plate"));
+    }
+
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Form {
+        struct_size: usize,
+        required: usize,
+        later: Option<extern "C" fn()>,
+        latest: u32,
+    }
+
+    // SAFETY: the size comes first, and zeros are valid values.
+    unsafe impl Growing for Form {
+        const SHORTEST: usize = std::mem::offset_of!(Form, later);
+    }
+
+    #[test]
+    fn a_structure_of_an_earlier_header_is_read_as_far_as_it_goes() {
+        extern "C" fn nothing() {}
+        let read = |struct_size| {
+            let form = Form {
+                struct_size,
+                required: 7,
+                later: Some(nothing),
+                latest: 9,
+            };
+            // SAFETY: a local variable.
+            unsafe { sized(&raw const form, "the form") }
+        };
+        let parts = |size| {
+            let form: Form = read(size).unwrap().unwrap();
+            (form.struct_size, form.required, form.later.is_some(), form.latest)
+        };
+        let word = size_of::<usize>();
+        assert_eq!(parts(4 * word), (4 * word, 7, true, 9));
+        assert_eq!(parts(3 * word), (3 * word, 7, true, 0));
+        assert_eq!(parts(2 * word), (2 * word, 7, false, 0));
+        for wrong in [0, word, 2 * word + 1, 5 * word, usize::MAX] {
+            assert!(matches!(read(wrong), Err(Failure::Misuse(_))), "{wrong}");
+        }
     }
 
     #[test]

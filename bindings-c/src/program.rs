@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     context::{error_of, sw_context_t},
     foreign::{Inside, Place, UserData, sw_free_t},
-    guard::{Failure, Outcome, sized},
+    guard::{Failure, Growing, Outcome, sized},
     runtime::Shared,
     status::sw_status_t,
 };
@@ -42,6 +42,11 @@ pub struct sw_program_t {
     pub free: sw_free_t,
     /// The program.
     pub run: sw_run_t,
+}
+
+// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
+unsafe impl Growing for sw_program_t {
+    const SHORTEST: usize = size_of::<Self>();
 }
 
 type Function = unsafe extern "C" fn(*mut c_void, *mut sw_context_t) -> i32;

@@ -14,7 +14,7 @@ use crate::{
     callback::Delivery,
     error::sw_error_t,
     foreign::{Gate, ensure_may_block, ensure_outside},
-    guard::{Failure, Outcome, Slot, guard, sized},
+    guard::{Failure, Growing, Outcome, Slot, guard, sized},
     status::sw_status_t,
     threads::Threads,
 };
@@ -39,6 +39,11 @@ pub struct sw_runtime_options_t {
     pub blocking_threads: u32,
     /// The name of the threads; empty for `stackwright`.
     pub thread_name: sw_bytes_view_t,
+}
+
+// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
+unsafe impl Growing for sw_runtime_options_t {
+    const SHORTEST: usize = std::mem::offset_of!(Self, thread_name);
 }
 
 /// The threads that engines work on. Shared by the engines that are built on it, which keep working until

@@ -1,6 +1,40 @@
 /* Misuse is told, not punished: nulls, bad texts, calls in the wrong place. */
 #include "support.h"
 
+static void a_structure_of_an_earlier_header_is_taken_for_what_it_has(void)
+{
+    sw_error_t *error = NULL;
+    sw_runtime_t *runtime = NULL;
+    sw_engine_t *engine = NULL;
+    struct provider provider = {.held_flag = FLAG};
+    /* Copied into blocks without a byte too many, so that valgrind sees who reads on. */
+    sw_runtime_options_t threads = {offsetof(sw_runtime_options_t, thread_name), 1, 0, sw_text("")};
+    sw_runtime_options_t *old_threads = malloc(threads.struct_size);
+    memcpy(old_threads, &threads, threads.struct_size);
+    OK(sw_runtime_new(old_threads, &runtime, &error));
+    sw_provider_t table = provider_table(&provider, 0), *old_table = malloc(offsetof(sw_provider_t, invoke));
+    table.struct_size = offsetof(sw_provider_t, invoke);
+    memcpy(old_table, &table, table.struct_size);
+    sw_host_t hooks = {.struct_size = offsetof(sw_host_t, encrypt), .version = SW_HOST_VERSION};
+    sw_host_t *old_hooks = malloc(hooks.struct_size);
+    memcpy(old_hooks, &hooks, hooks.struct_size);
+    sw_package_t package = {sizeof package, sw_text("test"), old_table};
+    sw_engine_options_t options = {sizeof options, runtime, sw_text("{\"store\": \"memory://\"}"), &package, 1, old_hooks};
+    OK(sw_engine_new(&options, &engine, &error));
+    sw_engine_free(engine);
+    options.struct_size = offsetof(sw_engine_options_t, host);
+    OK(sw_engine_new(&options, &engine, &error));
+    sw_engine_free(engine);
+    /* Longer than any that this library knows, or ending in the middle of something. */
+    options.struct_size = sizeof options + sizeof(size_t);
+    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_MISUSE, "struct_size");
+    options.struct_size = sizeof options - 1;
+    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_MISUSE, "struct_size");
+    OK(sw_runtime_free(runtime));
+    CHECK(provider.frees == 2);
+    free(old_threads), free(old_table), free(old_hooks);
+}
+
 static void null_is_told_or_allowed_everywhere(void)
 {
     sw_error_t *error = NULL;
@@ -218,6 +252,7 @@ static void a_structure_of_another_size_is_not_read_beyond_its_end(void)
 int main(void)
 {
     RUN(a_structure_of_another_size_is_not_read_beyond_its_end);
+    RUN(a_structure_of_an_earlier_header_is_taken_for_what_it_has);
     RUN(null_is_told_or_allowed_everywhere);
     RUN(bad_texts_and_documents_are_named);
     RUN(what_would_block_or_end_the_engine_is_refused_inside_of_it);

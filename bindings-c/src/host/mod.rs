@@ -26,7 +26,7 @@ use stackwright::{
 use self::name::{NamingDocument, Proposed};
 use crate::{
     foreign::{UserData, sw_free_t},
-    guard::{Failure, Outcome, sized},
+    guard::{Failure, Growing, Outcome, sized},
     provider::{Answer, Question, sw_call_t, sw_give_up_t},
     runtime::Shared,
 };
@@ -87,6 +87,11 @@ pub struct sw_host_t {
     /// resource that is no component and no provider; a failure ends the operation. Providers get the answer with `check`.
     /// Names that are drawn from the seed are in an update those that its preview showed.
     pub propose_name: sw_call_t,
+}
+
+// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
+unsafe impl Growing for sw_host_t {
+    const SHORTEST: usize = std::mem::offset_of!(Self, resolve);
 }
 
 /// The host's table.

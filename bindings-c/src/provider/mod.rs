@@ -12,7 +12,7 @@ mod tests;
 
 use std::ffi::c_void;
 
-use crate::{bytes::sw_bytes_view_t, foreign::sw_free_t};
+use crate::{bytes::sw_bytes_view_t, foreign::sw_free_t, guard::Growing};
 
 pub(crate) use self::{
     completion::{Answer, sw_completion_t},
@@ -107,4 +107,9 @@ pub struct sw_provider_t {
     pub cancel: sw_notice_t,
     /// No call follows. May be null.
     pub close: sw_notice_t,
+}
+
+// SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
+unsafe impl Growing for sw_provider_t {
+    const SHORTEST: usize = std::mem::offset_of!(Self, invoke);
 }
