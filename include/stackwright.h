@@ -331,7 +331,8 @@ typedef void (*sw_notice_t)(void *user_data);
  * "keys", "diffs", "detailedDiff", "status": "ok"|"partial-failure"|"unknown", "error"}]`, `initFailure` of
  * `sw_completion_fail_with` too.
  *
- * Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread of its own and may take its time.
+ * Without `SW_PROVIDER_PROMPT` in `flags`, each call has a thread to itself and may take its time, also to wait for
+ * other calls; there are as many threads as calls run. `give_up` and `free` must return soon in either case.
  */
 typedef struct sw_provider_t {
   /**
@@ -447,9 +448,9 @@ typedef struct sw_package_t {
 /**
  * What the host wants to be asked and told, as a table of functions, each of which may be null. The table is copied.
  *
- * ITS FUNCTIONS ARE CALLED CONCURRENTLY, each on a thread of its own, and may take their time. They answer as those
- * of a provider do, with `sw_completion_succeed` or `sw_completion_fail`; the message of a failure reaches people
- * unchanged.
+ * ITS FUNCTIONS ARE CALLED CONCURRENTLY, each on a thread to itself, and may take their time, but for `give_up` and
+ * `free`. They answer as those of a provider do, with `sw_completion_succeed` or `sw_completion_fail`; the message of a
+ * failure reaches people unchanged.
  */
 typedef struct sw_host_t {
   /**
@@ -574,7 +575,9 @@ typedef struct sw_runtime_options_t {
    */
   uint32_t threads;
   /**
-   * How many calls of providers that may block can run at the same time; 0 for 512.
+   * How many threads the engine has beside those for what blocks in its own work: files, keys, hashes; 0 for 512.
+   * Functions of the host that may block take none of them: each that runs has a thread of the library's to itself,
+   * as many as there are at that time, and idle threads are used again.
    */
   uint32_t blocking_threads;
   /**
@@ -1064,9 +1067,10 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  *
  * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
  * `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "urn", "provider", "phase",
- * "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type"}], "diagnostics": [{"severity",
- * "message", "urn"}], "durationSeconds", "tree"}`. The tree is a text for people. With `generatePlan`
- * there is a `plan`, too: what was found, secrets encrypted, for a later operation to be held to.
+ * "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type", "keys", "diffs"}], "diagnostics":
+ * [{"severity", "message", "urn"}], "durationSeconds", "tree"}`. The keys of a step are the properties that force a
+ * replacement, its diffs those that differ. The tree is a text for people. With `generatePlan` there is a `plan`, too:
+ * what was found, secrets encrypted, for a later operation to be held to.
  *
  * # Safety
  * `operation` must be null or alive, `result` null or writable, `error` null or writable.
@@ -1186,7 +1190,9 @@ sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
  *
  * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
  * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop", "create": true}`. Keys without a
- * namespace are the project's own. The organization is what programs are told, `organization` when left out, and no
+ * namespace are the project's own. A value is any JSON; programs read lists and objects as their JSON text. A secret
+ * inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`. The
+ * organization is what programs are told, `organization` when left out, and no
  * part of the name; tags are what the host notes about the stack. `program` is what
  * previews and updates run; it may be null when each brings its own. On success it is taken over. With
  * `"languageRuntime": "127.0.0.1:4711"` in the settings, the language runtime that listens there runs the program, and
