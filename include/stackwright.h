@@ -425,6 +425,11 @@ typedef struct sw_provider_t {
    * No call follows. May be null.
    */
   sw_notice_t close;
+  /**
+   * Gives the schema of the package, for code generators and other tools: `{"subpackageName", "subpackageVersion"}`,
+   * both empty unless a parameter made the package → the schema itself, a JSON object. Null: there is none.
+   */
+  sw_call_t get_schema;
 } sw_provider_t;
 
 /**

@@ -80,6 +80,7 @@ export {
     type ResolutionRequest,
     type Resolver,
     type ResourceSubject,
+    type SchemaRequest,
     type UpdateAnswer,
     type UpdateRequest,
     type View,

@@ -204,6 +204,13 @@ export interface InvokeAnswer {
     failures?: CheckFailure[];
 }
 
+/** Asks for the schema of the package. */
+export interface SchemaRequest {
+    /** The package that a parameter made of the provider; empty for the provider's own. */
+    subpackageName: string;
+    subpackageVersion: string;
+}
+
 export interface ConfigureRequest {
     urn: string;
     name: string;
@@ -242,6 +249,8 @@ export interface Provider {
     update?(request: UpdateRequest, signal: AbortSignal): Answer<UpdateAnswer>;
     delete?(request: DeleteRequest, signal: AbortSignal): Answer<ViewAnswer>;
     invoke?(request: InvokeRequest, signal: AbortSignal): Answer<InvokeAnswer>;
+    /** Gives the schema of the package, as JSON or as what becomes it, for code generators and other tools. */
+    getSchema?(request: SchemaRequest, signal: AbortSignal): string | object | PromiseLike<string | object>;
     /** Asks to give up what is running. */
     cancel?(): Answer<void>;
     /** No call follows. */

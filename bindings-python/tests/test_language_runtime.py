@@ -62,6 +62,66 @@ def test_a_program_behind_a_language_runtime(make_engine: MakeEngine, memory: Me
     asyncio.run(run())
 
 
+def test_a_language_runtime_gets_the_schemas_that_providers_of_the_host_give(make_engine: MakeEngine, memory: Memory) -> None:
+    pytest.importorskip("pulumi")
+    import json
+    from concurrent.futures import ThreadPoolExecutor
+
+    import grpc
+    from pulumi.runtime.proto import language_pb2, language_pb2_grpc
+    from pulumi.runtime.proto.codegen import loader_pb2
+
+    found: dict[str, Any] = {}
+
+    class Language(language_pb2_grpc.LanguageRuntimeServicer):
+        def Run(self, request: Any, context: Any) -> Any:
+            with grpc.insecure_channel(request.loader_target) as channel:
+                # The stub of the published package cannot be imported.
+                get_schema = channel.unary_unary(
+                    "/codegen.Loader/GetSchema",
+                    request_serializer=loader_pb2.GetSchemaRequest.SerializeToString,
+                    response_deserializer=loader_pb2.GetSchemaResponse.FromString,
+                )
+                for name in ("mapping", "text", "none", "wrong"):
+                    try:
+                        answer = get_schema(loader_pb2.GetSchemaRequest(package=name))
+                        found[name] = json.loads(answer.schema)
+                    except grpc.RpcError as error:
+                        found[name] = error.details()
+            return language_pb2.RunResponse()
+
+    class OfSchema(Memory):
+        def __init__(self, schema: Any) -> None:
+            super().__init__()
+            self.schema = schema
+
+        def get_schema(self, request: sw.SchemaRequest) -> Any:
+            assert request.subpackage_name == request.subpackage_version == ""
+            return self.schema
+
+    class Later(Memory):
+        async def get_schema(self, request: sw.SchemaRequest) -> str:
+            return '{"name": "text"}'
+
+    async def run() -> None:
+        server = grpc.server(ThreadPoolExecutor(4))
+        language_pb2_grpc.add_LanguageRuntimeServicer_to_server(Language(), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        try:
+            providers = {"mapping": OfSchema({"name": "mapping", "version": 3}), "text": Later(), "none": memory, "wrong": OfSchema(5)}
+            async with make_engine(**providers) as engine:
+                stack = await engine.stack("shop/dev", sw.LanguageRuntime(f"127.0.0.1:{port}"))
+                await stack.preview()
+        finally:
+            server.stop(None)
+
+    asyncio.run(run())
+    assert found["mapping"] == {"name": "mapping", "version": 3} and found["text"] == {"name": "text"}
+    assert "has no schema" in found["none"]
+    assert "OfSchema.get_schema returned int, expected str or a mapping" in found["wrong"]
+
+
 def test_a_language_runtime_that_is_not_there_is_named(make_engine: MakeEngine) -> None:
     async def run() -> None:
         async with make_engine() as engine:

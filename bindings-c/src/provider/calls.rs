@@ -1,16 +1,17 @@
 //! The provider's calls, each with its function of the table; what the table lacks does what the engine's trait says.
 
 use async_trait::async_trait;
+use serde_json::value::RawValue;
 use stackwright::provider::{
     Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
     DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, PluginInfo,
-    Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, UpdateRequest,
-    UpdateResponse,
+    Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, SchemaRequest,
+    UpdateRequest, UpdateResponse,
 };
 
 use super::{
     Table,
-    request::{Check, Configure, Create, Delete, Diff, Invoke, Nothing, Read, Update},
+    request::{Check, Configure, Create, Delete, Diff, Invoke, Nothing, Read, Schema, Update},
     response::{Checked, Created, Deleted, Diffed, Facts, Invoked, Understands, Updated, WasRead},
 };
 
@@ -158,6 +159,19 @@ impl Provider for Table {
             .call("invoke", self.functions.invoke, Invoke::from(request))
             .await?;
         Ok(invoked.into())
+    }
+
+    async fn get_schema(&self, request: SchemaRequest) -> ProviderResult<String> {
+        let request = Schema::from(request);
+        let schema: Option<Box<RawValue>> = self
+            .call("get_schema", self.functions.get_schema, request)
+            .await?;
+        let text = schema.as_deref().map(RawValue::get).unwrap_or_default();
+        if text.starts_with('{') {
+            return Ok(text.to_owned());
+        }
+        let message = "the provider gave get_schema an answer that is no JSON object";
+        Err(ProviderError::new(ProviderStatus::Internal, message))
     }
 
     async fn cancel(&self) {

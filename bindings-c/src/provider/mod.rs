@@ -107,6 +107,9 @@ pub struct sw_provider_t {
     pub cancel: sw_notice_t,
     /// No call follows. May be null.
     pub close: sw_notice_t,
+    /// Gives the schema of the package, for code generators and other tools: `{"subpackageName", "subpackageVersion"}`,
+    /// both empty unless a parameter made the package → the schema itself, a JSON object. Null: there is none.
+    pub get_schema: sw_call_t,
 }
 
 // SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.

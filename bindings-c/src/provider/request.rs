@@ -6,7 +6,7 @@ use stackwright::{
     property::json::PlainMap,
     provider::{
         CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
-        ReadRequest, UpdateRequest, View,
+        ReadRequest, SchemaRequest, UpdateRequest, View,
     },
     token::ResourceId,
 };
@@ -226,6 +226,22 @@ impl From<InvokeRequest> for Invoke {
             token: request.token,
             arguments: PlainMap(request.arguments),
             preview: request.preview,
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Schema {
+    subpackage_name: String,
+    subpackage_version: String,
+}
+
+impl From<SchemaRequest> for Schema {
+    fn from(request: SchemaRequest) -> Self {
+        Self {
+            subpackage_name: request.subpackage_name,
+            subpackage_version: request.subpackage_version,
         }
     }
 }

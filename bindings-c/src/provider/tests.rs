@@ -10,7 +10,9 @@ use std::{
 
 use stackwright::{
     property::{PropertyMap, PropertyValue},
-    provider::{CheckRequest, CreateRequest, DeleteRequest, Provider as _, ProviderStatus, Views},
+    provider::{
+        CheckRequest, CreateRequest, DeleteRequest, Provider as _, ProviderStatus, SchemaRequest, Views,
+    },
     urn::Urn,
 };
 
@@ -83,6 +85,18 @@ unsafe extern "C" fn delete(_: *mut c_void, _: sw_bytes_view_t, completion: *mut
     let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::empty()) };
 }
 
+unsafe extern "C" fn get_schema(_: *mut c_void, request: sw_bytes_view_t, completion: *mut sw_completion_t) {
+    // SAFETY: lent for this call.
+    let request = unsafe { request.text("request") }.unwrap_or_default();
+    let schema: &[u8] = match request {
+        r#"{"subpackageName":"","subpackageVersion":""}"# => br#"{"name": "files", "pi": 3.10}"#,
+        r#"{"subpackageName":"made","subpackageVersion":"1.0.0"}"# => b"[]",
+        _ => b"",
+    };
+    // SAFETY: handed back once.
+    let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::new(schema)) };
+}
+
 unsafe extern "C" fn give_up(user_data: *mut c_void, call: u64) {
     // SAFETY: as the tests pass it.
     unsafe { host(user_data) }.given_up.store(call, Ordering::SeqCst);
@@ -115,6 +129,7 @@ fn functions(host: &Host, flags: u32) -> sw_provider_t {
         give_up: Some(give_up),
         cancel: None,
         close: None,
+        get_schema: None,
     }
 }
 
@@ -236,6 +251,31 @@ fn what_the_table_lacks_does_what_the_engine_does_by_default() {
         };
         table.delete(request).await.expect("deleted");
     });
+}
+
+#[test]
+fn a_schema_is_passed_on_as_it_is_and_must_be_an_object() {
+    let runtime = test_runtime();
+    let host = Host::default();
+    let functions = sw_provider_t {
+        get_schema: Some(get_schema),
+        ..functions(&host, 0)
+    };
+    // SAFETY: a local table.
+    let table = unsafe { Table::new(&raw const functions, "files", Arc::clone(&runtime.shared)) };
+    let table = table.expect("a table");
+    let ask = |name: &str, version: &str| {
+        let request = SchemaRequest {
+            subpackage_name: name.to_owned(),
+            subpackage_version: version.to_owned(),
+        };
+        runtime.shared.handle.block_on(table.get_schema(request))
+    };
+    assert_eq!(ask("", "").expect("a schema"), r#"{"name": "files", "pi": 3.10}"#);
+    for (name, version) in [("made", "1.0.0"), ("other", "")] {
+        let error = ask(name, version).expect_err("no schema");
+        assert!(error.message.contains("no JSON object"), "{error}");
+    }
 }
 
 #[test]

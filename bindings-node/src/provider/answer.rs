@@ -19,6 +19,7 @@ use crate::{
     bridge::Shared,
     convert::{Js, Reader},
     engine::{ProviderEntry, provider_of},
+    registration,
 };
 
 /// An answer, by the shape that it has.
@@ -29,6 +30,8 @@ pub(crate) enum Answered {
     Read(ReadResponse),
     Update(UpdateResponse),
     Invoke(InvokeResponse),
+    /// JSON.
+    Schema(String),
     Resolution(Resolution),
     Values(PropertyMap),
     Texts(Vec<String>),
@@ -52,6 +55,9 @@ impl Answered {
         inputs: PropertyMap,
     ) -> Result<Self> {
         let present = reader.scope().kind(value)? == ValueType::napi_object;
+        if present {
+            refuse_unknown(reader, members(method), value)?;
+        }
         match method {
             method::CHECK | method::CHECK_CONFIG => check(reader, present.then_some(value), inputs),
             method::DIFF | method::DIFF_CONFIG if present => diff(reader, value),
@@ -91,12 +97,58 @@ impl Answered {
                 failures: failures(reader, value)?,
             })),
             method::INVOKE => Ok(Self::Invoke(InvokeResponse::default())),
+            method::GET_SCHEMA if present => {
+                let schema = registration::value_to_json(reader.value(value)?);
+                schema
+                    .map(Self::Schema)
+                    .map_err(|error| napi::Error::from_reason(error.message()))
+            }
+            method::GET_SCHEMA => match reader.scope().kind(value)? {
+                ValueType::napi_string => Ok(Self::Schema(reader.scope().as_text(value)?)),
+                _ => Err(napi::Error::from_reason("expected a JSON text or an object")),
+            },
             method::RESOLVE if present => resolution(reader, shared, value),
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
             method::RECEIVE..=method::PROPOSE_NAME if present => host(reader, method, value),
             _ => Ok(Self::Nothing),
         }
     }
+}
+
+/// Returns what the answer to a provider's method may hold; nothing for what is no such object.
+const fn members(method: u32) -> &'static [&'static str] {
+    match method {
+        method::CHECK | method::CHECK_CONFIG => &["inputs", "failures"],
+        method::DIFF | method::DIFF_CONFIG => &[
+            "changes",
+            "replaces",
+            "stables",
+            "diffs",
+            "detailedDiff",
+            "deleteBeforeReplace",
+        ],
+        method::CREATE => &["id", "outputs", "refreshBeforeUpdate", "viewSteps"],
+        method::READ => &["id", "inputs", "outputs", "refreshBeforeUpdate", "viewSteps"],
+        method::UPDATE => &["outputs", "refreshBeforeUpdate", "viewSteps"],
+        method::INVOKE => &["result", "failures"],
+        _ => &[],
+    }
+}
+
+/// Refuses a member that nobody would look at: most likely a misspelt one.
+fn refuse_unknown(reader: &Reader, known: &[&str], value: Js) -> Result<()> {
+    if known.is_empty() {
+        return Ok(());
+    }
+    reader.entries(value, |name, _| {
+        if known.contains(&name) {
+            return Ok(());
+        }
+        let known = known.join(", ");
+        Err(napi::Error::from_reason(format!(
+            "it has the unknown key {name:?}; there are: {known}"
+        )))
+    })
 }
 
 /// Reads what the façade made of a host's answer: `{ values }`, `{ texts }`, `{ content }`, `{ proposal }`, or
@@ -185,6 +237,7 @@ fn failures(reader: &Reader, value: Js) -> Result<Vec<CheckFailure>> {
         return Ok(Vec::new());
     };
     reader.elements(list, "failures", |failure| {
+        refuse_unknown(reader, &["property", "reason"], failure)?;
         Ok(CheckFailure {
             property: reader.text_field(failure, "property")?.unwrap_or_default(),
             reason: reader.text_field(failure, "reason")?.unwrap_or_default(),

@@ -16,7 +16,7 @@ use stackwright::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
         DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider,
         ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Resolution,
-        ResolutionRequest, Resolver, UpdateRequest, UpdateResponse, Views,
+        ResolutionRequest, Resolver, SchemaRequest, UpdateRequest, UpdateResponse, Views,
     },
 };
 use tokio::sync::oneshot;
@@ -31,7 +31,7 @@ use crate::{
 
 /// The methods that an object may have, with the names and the bits that the façade knows.
 pub(crate) mod method {
-    pub(crate) const NAMES: [&str; 20] = [
+    pub(crate) const NAMES: [&str; 21] = [
         "checkConfig",
         "diffConfig",
         "configure",
@@ -44,6 +44,7 @@ pub(crate) mod method {
         "invoke",
         "cancel",
         "close",
+        "getSchema",
         "resolve",
         "receive",
         "stackOutputs",
@@ -65,15 +66,16 @@ pub(crate) mod method {
     pub(crate) const INVOKE: u32 = 9;
     pub(crate) const CANCEL: u32 = 10;
     pub(crate) const CLOSE: u32 = 11;
+    pub(crate) const GET_SCHEMA: u32 = 12;
     /// Not a provider's, but a resolver's, as those below are of other objects of the host: all go the same way.
-    pub(crate) const RESOLVE: u32 = 12;
-    pub(crate) const RECEIVE: u32 = 13;
-    pub(crate) const STACK_OUTPUTS: u32 = 14;
-    pub(crate) const STACK_RESOURCE_OUTPUTS: u32 = 15;
-    pub(crate) const ENCRYPT: u32 = 16;
-    pub(crate) const DECRYPT: u32 = 17;
-    pub(crate) const FETCH: u32 = 18;
-    pub(crate) const PROPOSE_NAME: u32 = 19;
+    pub(crate) const RESOLVE: u32 = 13;
+    pub(crate) const RECEIVE: u32 = 14;
+    pub(crate) const STACK_OUTPUTS: u32 = 15;
+    pub(crate) const STACK_RESOURCE_OUTPUTS: u32 = 16;
+    pub(crate) const ENCRYPT: u32 = 17;
+    pub(crate) const DECRYPT: u32 = 18;
+    pub(crate) const FETCH: u32 = 19;
+    pub(crate) const PROPOSE_NAME: u32 = 20;
 }
 
 /// The names of provider methods: a provider's `methods` has bit N set when it has the Nth.
@@ -317,6 +319,15 @@ impl Provider for JsProvider {
             return Err(ProviderError::unimplemented(message));
         }
         ask!(self, Invoke, Invoke, request)
+    }
+
+    async fn get_schema(&self, request: SchemaRequest) -> ProviderResult<String> {
+        if !self.has(method::GET_SCHEMA) {
+            return Err(ProviderError::unimplemented(
+                "the provider has no method getSchema",
+            ));
+        }
+        ask!(self, GetSchema, Schema, request)
     }
 
     async fn cancel(&self) {

@@ -51,6 +51,7 @@ fn sent(request: &Request) -> Sent {
         | Request::Delete(_)
         | Request::Cancel
         | Request::Close
+        | Request::GetSchema(_)
         | Request::Resolve(_)
         | Request::Receive(_)
         | Request::StackOutputs(_)
@@ -87,6 +88,7 @@ pub(super) fn wrap(answered: &mut Answered, sent: &Sent) {
         | Answered::Resolution(_)
         | Answered::Content(_)
         | Answered::Proposal(_)
+        | Answered::Schema(_)
         | Answered::Values(_)
         | Answered::Texts(_)
         | Answered::Refused { .. }
@@ -133,6 +135,7 @@ fn maps(request: &mut Request) -> Vec<&mut PropertyMap> {
         Request::Invoke(request) => vec![&mut request.arguments],
         Request::Cancel
         | Request::Close
+        | Request::GetSchema(_)
         | Request::Resolve(_)
         | Request::Receive(_)
         | Request::StackOutputs(_)

@@ -6,7 +6,7 @@ use stackwright::{
     property::PropertyMap,
     provider::{
         CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
-        ReadRequest, ResolutionRequest, UpdateRequest, Views,
+        ReadRequest, ResolutionRequest, SchemaRequest, UpdateRequest, Views,
     },
     token::{ResourceId, TypeToken},
     urn::Urn,
@@ -29,6 +29,7 @@ pub(crate) enum Request {
     Invoke(InvokeRequest),
     Cancel,
     Close,
+    GetSchema(SchemaRequest),
     Resolve(ResolutionRequest),
     /// A journal entry, as JSON.
     Receive(String),
@@ -57,6 +58,7 @@ impl Request {
             Self::Invoke(_) => method::INVOKE,
             Self::Cancel => method::CANCEL,
             Self::Close => method::CLOSE,
+            Self::GetSchema(_) => method::GET_SCHEMA,
             Self::Resolve(_) => method::RESOLVE,
             Self::Receive(_) => method::RECEIVE,
             Self::StackOutputs(_) => method::STACK_OUTPUTS,
@@ -82,6 +84,7 @@ impl Request {
             | Self::Invoke(_)
             | Self::Cancel
             | Self::Close
+            | Self::GetSchema(_)
             | Self::Resolve(_)
             | Self::Receive(_)
             | Self::StackOutputs(_)
@@ -162,6 +165,10 @@ impl Request {
                 writer.set_bool(object, "preview", request.preview)?;
             }
             Self::Cancel | Self::Close => {}
+            Self::GetSchema(request) => {
+                writer.set_text(object, "subpackageName", &request.subpackage_name)?;
+                writer.set_text(object, "subpackageVersion", &request.subpackage_version)?;
+            }
             Self::Resolve(request) => resolve(writer, object, request)?,
             Self::ProposeName(request) => naming(writer, object, request)?,
             Self::Receive(text)

@@ -23,6 +23,7 @@ __all__ = [
     "Reply",
     "ResolutionRequest",
     "Run",
+    "SchemaRequest",
     "Stack",
     "UpdateRequest",
     "Worker",
@@ -447,3 +448,14 @@ class InvokeRequest:
     @property
     def preview(self) -> bool:
         """Whether this is a preview."""
+
+@final
+class SchemaRequest:
+    """Asks for the schema of the package."""
+
+    @property
+    def subpackage_name(self) -> str:
+        """The package that a parameter made of the provider; empty for the provider's own."""
+    @property
+    def subpackage_version(self) -> str:
+        """Its version."""

@@ -33,6 +33,7 @@ from ._stackwright import (
     ReadRequest,
     Reply,
     ResolutionRequest,
+    SchemaRequest,
     UpdateRequest,
     Worker,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "ReadResult",
     "ResolutionRequest",
     "Resolver",
+    "SchemaRequest",
     "Status",
     "UpdateRequest",
     "UpdateResult",
@@ -273,6 +275,10 @@ class Provider:
         """Calls a function of the package."""
         raise NotImplementedError
 
+    def get_schema(self, request: SchemaRequest, /) -> str | Mapping[str, Any] | Awaitable[str | Mapping[str, Any]]:
+        """Returns the schema of the package, as JSON or as what becomes it; asked for code generators and other tools."""
+        raise NotImplementedError
+
     def cancel(self) -> None | Awaitable[None]:
         """Asks the provider to give up what it is doing; running calls should fail soon."""
         raise NotImplementedError
@@ -293,6 +299,7 @@ _METHODS: Final = (
     "update",
     "delete",
     "invoke",
+    "get_schema",
     "cancel",
     "close",
 )

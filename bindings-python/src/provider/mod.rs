@@ -15,8 +15,8 @@ use stackwright::{
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
         DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse,
-        PluginInfo, Provider, ProviderError, ProviderResult, ReadRequest, ReadResponse, UpdateRequest,
-        UpdateResponse,
+        PluginInfo, Provider, ProviderError, ProviderResult, ReadRequest, ReadResponse, SchemaRequest,
+        UpdateRequest, UpdateResponse,
     },
 };
 
@@ -43,6 +43,7 @@ pub(crate) struct PythonProvider {
     update: Option<Method>,
     delete: Option<Method>,
     invoke: Option<Method>,
+    get_schema: Option<Method>,
     cancel: Option<Method>,
     close: Option<Method>,
 }
@@ -70,6 +71,7 @@ impl PythonProvider {
             update: None,
             delete: None,
             invoke: None,
+            get_schema: None,
             cancel: None,
             close: None,
         };
@@ -87,6 +89,7 @@ impl PythonProvider {
                 "update" => &mut provider.update,
                 "delete" => &mut provider.delete,
                 "invoke" => &mut provider.invoke,
+                "get_schema" => &mut provider.get_schema,
                 "cancel" => &mut provider.cancel,
                 "close" => &mut provider.close,
                 _ => return Err(crate::errors::misuse("a provider has no such method")),
@@ -300,6 +303,16 @@ impl Provider for PythonProvider {
         let request = requests::InvokeRequest::from(request);
         self.caller
             .call("invoke", method, request, responses::invoke)
+            .await
+    }
+
+    async fn get_schema(&self, request: SchemaRequest) -> ProviderResult<String> {
+        let Some(method) = &self.get_schema else {
+            return Err(ProviderError::unimplemented("the provider has no get_schema()"));
+        };
+        let request = requests::SchemaRequest::from(request);
+        self.caller
+            .call("get_schema", method, request, responses::schema)
             .await
     }
 

@@ -278,3 +278,16 @@ request! {
         }
     }
 }
+
+request! {
+    /// Asks for the schema of the package.
+    SchemaRequest {
+        maps {}
+        plain {
+            /// The package that a parameter made of the provider; empty for the provider's own.
+            subpackage_name: &str = |request| &request.subpackage_name;
+            /// Its version.
+            subpackage_version: &str = |request| &request.subpackage_version;
+        }
+    }
+}

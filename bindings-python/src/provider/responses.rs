@@ -83,6 +83,7 @@ fn describe_unreadable(
             "read" => "ReadResult or None",
             "update" => "UpdateResult or a mapping",
             "invoke" => "InvokeResult or a mapping",
+            "get_schema" => "str or a mapping",
             _ => "None",
         };
         return Ok(Some(format!(
@@ -308,6 +309,18 @@ pub(super) fn invoke(returned: &Bound<'_, PyAny>) -> PyResult<InvokeResponse> {
         result: convert::read_map(&returned.getattr("result")?, "what invoke() returned")?,
         failures: failures(&returned.getattr("failures")?)?,
     })
+}
+
+/// Reads what `get_schema` returned: the JSON text, or what becomes it.
+pub(super) fn schema(returned: &Bound<'_, PyAny>) -> PyResult<String> {
+    if let Ok(text) = returned.cast::<PyString>() {
+        return Ok(text.to_str()?.to_owned());
+    }
+    if !is_mapping(returned) {
+        return Err(PyAttributeError::new_err("it is no mapping"));
+    }
+    let json = returned.py().import("json")?;
+    json.call_method1("dumps", (returned,))?.extract()
 }
 
 /// Reads the optional version of a provider.
