@@ -183,7 +183,7 @@ mod tests {
 
     // SAFETY: the size comes first, and zeros are valid values.
     unsafe impl Growing for Form {
-        const SHORTEST: usize = std::mem::offset_of!(Form, later);
+        const SHORTEST: usize = std::mem::offset_of!(Self, later);
     }
 
     #[test]
