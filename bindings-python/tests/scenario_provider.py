@@ -151,7 +151,11 @@ class Forwarding:
             },
             request,
         )
-        return sw.CreateResult(answer.get("id", ""), parsed(answer.get("outputs") or {}))
+        return sw.CreateResult(
+            answer.get("id", ""),
+            parsed(answer.get("outputs") or {}),
+            refresh_before_update=bool(answer.get("refreshBeforeUpdate")),
+        )
 
     async def read(self, request: sw.ReadRequest) -> sw.ReadResult | None:
         answer = await self._ask(
@@ -175,6 +179,7 @@ class Forwarding:
             answer["id"],
             None if outputs is None else parsed(outputs),
             None if inputs is None else parsed(inputs),
+            refresh_before_update=bool(answer.get("refreshBeforeUpdate")),
         )
 
     async def update(self, request: sw.UpdateRequest) -> sw.UpdateResult:
@@ -194,7 +199,10 @@ class Forwarding:
             },
             request,
         )
-        return sw.UpdateResult(parsed(answer.get("outputs") or {}))
+        return sw.UpdateResult(
+            parsed(answer.get("outputs") or {}),
+            refresh_before_update=bool(answer.get("refreshBeforeUpdate")),
+        )
 
     async def delete(self, request: sw.DeleteRequest) -> None:
         await self._ask(
