@@ -11,6 +11,7 @@ import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, 
 /** One former name of a resource: a URN, or the parts that differ. */
 export type Alias =
     | string
+    | { urn: string }
     | { name?: string; type?: string; stack?: string; project?: string; parent?: string; noParent?: boolean };
 
 /** How a resource is to be treated. */

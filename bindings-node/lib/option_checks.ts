@@ -67,6 +67,7 @@ const resourceOrUrn = where((value) => isResource(value) || isText(value), "a re
 const seconds = where((value) => typeof value === "number", "a number of seconds");
 
 const aliasParts = members("a URN or an object", {
+    urn: text,
     name: text,
     type: text,
     stack: text,
