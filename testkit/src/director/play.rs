@@ -228,8 +228,13 @@ impl<'a> Player<'a> {
             changing.program.clone(),
         );
         packs.enter(&stage.scene);
+        let played = async {
+            let result = stage.link.ask("start", start).await;
+            stage.settled().await;
+            result
+        };
         let result = tokio::select! {
-            result = within(PATIENCE, stage.link.ask("start", start)) => match result {
+            result = within(PATIENCE, played) => match result {
                 Some(result) => Some(result.or_else(|error| rejected(&error))?),
                 None => return Err(format!("hangs; so far: {}", stage.scene.trace.labels().join(", "))),
             },

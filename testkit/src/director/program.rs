@@ -32,6 +32,8 @@ pub(super) struct ProgramRun {
     pub(super) references: References,
     /// What every run of the operation got back, for the checks.
     pub(super) answers: Arc<Mutex<Answers>>,
+    /// Turns true when the engine wants no more of the run.
+    pub(super) ended: watch::Receiver<bool>,
 }
 
 /// How far a statement has come.
@@ -47,7 +49,8 @@ enum Progress {
 type Marks = HashMap<String, watch::Sender<Progress>>;
 
 impl ProgramRun {
-    /// Runs the program and tells the actor how it ended.
+    /// Runs the program and tells the actor how it ended. A run that the engine ends starts nothing more, and waits for
+    /// the answers that are still to come: the engine owes one to each call.
     pub(super) async fn run(self, program: Vec<Statement>) {
         let marks: Marks = program
             .iter()
@@ -69,13 +72,25 @@ impl ProgramRun {
             }
         }))
         .await;
+        if self.has_ended() {
+            return;
+        }
         let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut members = json!({ "program": self.number });
         if let Some(message) = failure {
             members["error"] = message.into();
         }
-        // A run that the engine has ended already needs no end.
+        // The engine may end the run right now, which then needs no other end.
         drop(self.link.ask("finish", members).await);
+    }
+
+    fn has_ended(&self) -> bool {
+        *self.ended.borrow()
+    }
+
+    async fn ended(&self) {
+        // The stage that tells of it is gone only together with the run.
+        drop(self.ended.clone().wait_for(|ended| *ended).await);
     }
 
     fn answers(&self) -> MutexGuard<'_, Answers> {
@@ -90,7 +105,12 @@ impl ProgramRun {
                 mark.send_replace(progress);
             }
         };
-        if !self.ready(statement, &kind, marks).await {
+        let is_ready = tokio::select! {
+            biased;
+            is_ready = self.ready(statement, &kind, marks) => is_ready && !self.has_ended(),
+            () = self.ended() => false,
+        };
+        if !is_ready {
             mark(Progress::Failed);
             return Ok(());
         }
@@ -123,6 +143,9 @@ impl ProgramRun {
 
     /// Keeps an error for the checks; the program raises it unless the statement catches it.
     fn refused(&self, statement: &Statement, error: &ActorError) -> Result<(), String> {
+        if self.has_ended() {
+            return Ok(());
+        }
         let entry = json!({ "error": error.message, "kind": error.kind });
         self.answers().insert(statement.handle().to_owned(), entry);
         if statement.catch {

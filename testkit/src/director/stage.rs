@@ -6,7 +6,10 @@ use std::{
 };
 
 use serde_json::{Map, Value, json};
-use tokio::{sync::mpsc, task::AbortHandle};
+use tokio::{
+    sync::{mpsc, watch},
+    task::AbortHandle,
+};
 
 use super::{
     actor_process::ActorProcess,
@@ -27,6 +30,8 @@ pub(super) struct Stage {
     pub(super) scene: Arc<Scene>,
     pub(super) program: Vec<Statement>,
     pub(super) answers: Arc<Mutex<Answers>>,
+    /// How many runs of the program have not come to their end.
+    running: watch::Sender<usize>,
 }
 
 impl Stage {
@@ -44,12 +49,14 @@ impl Stage {
             scene: Arc::new(Scene::new(rules)),
             program,
             answers: Arc::default(),
+            running: watch::Sender::new(0),
         }
     }
 
     /// Answers calls and runs programs until the actor is gone, or the future is dropped. Returns why it ended.
     pub(super) async fn attend(&self, told: &mut mpsc::UnboundedReceiver<Told>) -> String {
         let mut running = Running::default();
+        let mut ends = HashMap::new();
         loop {
             match told.recv().await {
                 Some(Told::Call { number, call }) => {
@@ -62,6 +69,8 @@ impl Stage {
                 }
                 Some(Told::Abandoned(number)) => running.stop(("call", number)),
                 Some(Told::Program { number, preview }) => {
+                    let (end, ended) = watch::channel(false);
+                    ends.insert(number, end);
                     let run = ProgramRun {
                         link: Arc::clone(&self.link),
                         scene: Arc::clone(&self.scene),
@@ -69,14 +78,30 @@ impl Stage {
                         preview,
                         references: self.references,
                         answers: Arc::clone(&self.answers),
+                        ended,
                     };
-                    running.start(("program", number), run.run(self.program.clone()));
+                    let (program, count) = (self.program.clone(), self.running.clone());
+                    count.send_modify(|count| *count += 1);
+                    running.start(("program", number), async move {
+                        run.run(program).await;
+                        count.send_modify(|count| *count -= 1);
+                    });
                 }
-                Some(Told::ProgramEnded(number)) => running.stop(("program", number)),
+                Some(Told::ProgramEnded(number)) => {
+                    if let Some(end) = ends.get(&number) {
+                        end.send_replace(true);
+                    }
+                }
                 Some(Told::Gone(reason)) => return reason,
                 None => return "the actor is gone".into(),
             }
         }
+    }
+
+    /// Waits until every run of the program has come to its end.
+    pub(super) async fn settled(&self) {
+        // The sender is this stage's own.
+        drop(self.running.subscribe().wait_for(|count| *count == 0).await);
     }
 
     /// Returns what the program got back.
