@@ -8,7 +8,7 @@ use napi_derive::napi;
 use stackwright::{
     Error, ErrorKind,
     diagnostic::{Diagnostic, Severity},
-    monitor::{Monitor, Registered, WireStatus},
+    monitor::{Registered, WireStatus},
     urn::Urn,
 };
 
@@ -43,19 +43,15 @@ impl Bridge {
         })
     }
 
-    fn monitor(&self, run: u32) -> Result<Monitor> {
-        self.run(run).map(|run| run.monitor.clone())
-    }
-
-    fn answer_later(&self, call: u32, work: impl Future<Output = Answer> + Send + 'static) {
+    fn answer_later(&self, run: &Run, call: u32, work: impl Future<Output = Answer> + Send + 'static) {
         let reply = Reply {
             shared: Arc::clone(&self.shared),
             call: Some(call),
         };
-        self.shared.spawn(async move {
+        self.shared.spawn(run.calls.track_future(async move {
             let answer = AssertUnwindSafe(work).catch_unwind().await;
             reply.send(answer.unwrap_or_else(|_| Answer::Failed(Error::internal("the engine panicked"))));
-        });
+        }));
     }
 }
 
@@ -99,20 +95,20 @@ impl Bridge {
         method: String,
         #[napi(ts_arg_type = "Uint8Array")] request: Unknown<'_>,
     ) -> Result<()> {
-        let monitor = self.monitor(run)?;
+        let run = self.run(run)?;
         let request = Scope::new(env.raw()).as_bytes(request.raw())?.ok_or_else(|| {
             errors::to_napi(&Error::invalid(format!(
                 "the request of {method} is not made of bytes"
             )))
         })?;
         if method.starts_with("Engine/") || AT_ONCE.contains(&method.as_str()) {
-            let answer = protocol_answer(monitor.call_at_once(&method, request));
+            let answer = protocol_answer(run.monitor.call_at_once(&method, request));
             self.shared.send(Message::Answer { call, answer });
             return Ok(());
         }
         // Claims are decided here, in the order of the calls; the rest goes on elsewhere.
-        let answer = monitor.call(&method, request);
-        self.answer_later(call, async move { protocol_answer(answer.await) });
+        let answer = run.monitor.call(&method, request);
+        self.answer_later(&run, call, async move { protocol_answer(answer.await) });
         Ok(())
     }
 
@@ -161,13 +157,13 @@ impl Bridge {
         #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
         document: Option<String>,
     ) -> Result<()> {
-        let monitor = self.monitor(run)?;
+        let run = self.run(run)?;
         let inputs = convert::map_of(env, &inputs, &name)?;
         let registration =
             registration::registration(resource_type, name, custom, inputs, document.as_deref())
                 .map_err(|error| errors::to_napi(&error))?;
-        let registered = monitor.register(registration);
-        self.answer_later(call, async move { registered_answer(registered.await) });
+        let registered = run.monitor.register(registration);
+        self.answer_later(&run, call, async move { registered_answer(registered.await) });
         Ok(())
     }
 
@@ -181,10 +177,11 @@ impl Bridge {
         urn: String,
         #[napi(ts_arg_type = "unknown")] outputs: Unknown<'_>,
     ) -> Result<()> {
-        let monitor = self.monitor(run)?;
+        let run = self.run(run)?;
         let urn = Urn::parse(&urn).map_err(|error| errors::to_napi(&error))?;
         let outputs = convert::map_of(env, &outputs, "outputs")?;
-        self.answer_later(call, async move {
+        let monitor = run.monitor.clone();
+        self.answer_later(&run, call, async move {
             match monitor.register_outputs(&urn, outputs).await {
                 Ok(()) => Answer::Nothing,
                 Err(status) => Answer::Failed(status.into()),
@@ -203,11 +200,11 @@ impl Bridge {
         document: String,
         #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
     ) -> Result<()> {
-        let monitor = self.monitor(run)?;
+        let run = self.run(run)?;
         let inputs = convert::map_of(env, &inputs, "inputs")?;
         let read = registration::read(&document, inputs).map_err(|error| errors::to_napi(&error))?;
-        let read = monitor.read(read);
-        self.answer_later(call, async move { registered_answer(read.await) });
+        let read = run.monitor.read(read);
+        self.answer_later(&run, call, async move { registered_answer(read.await) });
         Ok(())
     }
 
@@ -221,10 +218,11 @@ impl Bridge {
         document: String,
         #[napi(ts_arg_type = "unknown")] inputs: Unknown<'_>,
     ) -> Result<()> {
-        let monitor = self.monitor(run)?;
+        let run = self.run(run)?;
         let inputs = convert::map_of(env, &inputs, "arguments")?;
         let invoke = registration::invoke(&document, inputs).map_err(|error| errors::to_napi(&error))?;
-        self.answer_later(call, async move {
+        let monitor = run.monitor.clone();
+        self.answer_later(&run, call, async move {
             match monitor.invoke(invoke).await {
                 Ok(result) => Answer::Values(result),
                 Err(status) => Answer::Failed(status.into()),
@@ -242,9 +240,9 @@ impl Bridge {
         name: String,
         #[napi(ts_arg_type = "unknown")] value: Unknown<'_>,
     ) -> Result<()> {
-        let monitor = self.monitor(run)?;
+        let run = self.run(run)?;
         let value = convert::value_of(env, &value, &name)?;
-        monitor.export(&name, value);
+        run.monitor.export(&name, value);
         Ok(())
     }
 

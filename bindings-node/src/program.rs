@@ -10,6 +10,7 @@ use stackwright::{
     program::{LanguageRuntimeProgram, Program, ProgramContext, RunInfo},
 };
 use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
 
 use crate::{
     bridge::{Message, Shared},
@@ -48,10 +49,19 @@ pub(crate) type Ended = stackwright::Result<()>;
 pub(crate) struct Run {
     /// Where its resources go.
     pub(crate) monitor: Monitor,
+    /// The calls whose answers are on their way.
+    pub(crate) calls: TaskTracker,
     end: Mutex<Option<oneshot::Sender<Ended>>>,
 }
 
 impl Run {
+    /// Resolves when the engine wants no more of the run, and what it has answered has been sent.
+    async fn over(&self, context: &ProgramContext) {
+        context.ended().await;
+        self.calls.close();
+        self.calls.wait().await;
+    }
+
     /// Ends the run; a second time does nothing.
     pub(crate) fn finish(&self, ended: Ended) {
         let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -137,11 +147,12 @@ impl Program for JsProgram {
             context.monitor.register_root_stack().await?;
         }
         let (end, mut ended) = oneshot::channel();
-        let run = Run {
+        let run = Arc::new(Run {
             monitor: context.monitor.clone(),
+            calls: TaskTracker::new(),
             end: Mutex::new(Some(end)),
-        };
-        let number = self.shared.runs.put(Arc::new(run));
+        });
+        let number = self.shared.runs.put(Arc::clone(&run));
         let on_table = OnTable {
             shared: &self.shared,
             run: number,
@@ -153,7 +164,7 @@ impl Program for JsProgram {
         self.shared.send(Message::Program { run: number, start });
         let result = tokio::select! {
             result = &mut ended => result,
-            () = context.ended() => {
+            () = run.over(&context) => {
                 self.shared.send(Message::ProgramStop(number));
                 ended.await
             }

@@ -18,6 +18,7 @@ use stackwright::{
     token::ResourceId,
 };
 use tokio::{runtime::Handle, sync::oneshot};
+use tokio_util::task::TaskTracker;
 
 use super::options;
 use crate::{
@@ -31,6 +32,8 @@ use crate::{
 pub(crate) struct Run {
     context: ProgramContext,
     handle: Handle,
+    /// The calls whose answers are on their way.
+    calls: TaskTracker,
     outcome: Mutex<Option<oneshot::Sender<Option<String>>>>,
 }
 
@@ -43,6 +46,7 @@ impl Run {
         Self {
             context,
             handle,
+            calls: TaskTracker::new(),
             outcome: Mutex::new(Some(outcome)),
         }
     }
@@ -65,10 +69,11 @@ impl Run {
         ticket: Ticket,
         convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
     ) {
-        drop(self.handle.spawn(async move {
+        let work = async move {
             let answer = answer.await;
             ticket.settle(answer.map_err(stackwright::Error::from), convert);
-        }));
+        };
+        drop(self.handle.spawn(self.calls.track_future(work)));
     }
 }
 
@@ -138,12 +143,14 @@ impl Run {
         self.monitor().is_closed()
     }
 
-    /// Calls `callback(None, None)` when nothing is answered any more.
+    /// Calls `callback(None, None)` when nothing is answered any more, after the callbacks of all that was.
     fn on_end(&self, completions: &Completions, callback: Py<PyAny>) {
         let ticket = Ticket::new(completions, callback);
-        let context = self.context.clone();
+        let (context, calls) = (self.context.clone(), self.calls.clone());
         drop(self.handle.spawn(async move {
             context.ended().await;
+            calls.close();
+            calls.wait().await;
             ticket.settle(Ok(()), |py, ()| Ok(py.None()));
         }));
     }
@@ -171,10 +178,11 @@ impl Run {
     fn start(&self, method: &str, request: &[u8], completions: &Completions, callback: Py<PyAny>) {
         let pending = self.monitor().call(method, Bytes::copy_from_slice(request));
         let queue = std::sync::Arc::clone(&completions.queue);
-        drop(self.handle.spawn(async move {
+        let work = async move {
             let outcome = pending.await;
             queue.push(move |py| callback.call1(py, answer(py, outcome)?).map(drop));
-        }));
+        };
+        drop(self.handle.spawn(self.calls.track_future(work)));
     }
 
     /// Says something to people; `severity` is `debug`, `info`, `warning` or `error`.
