@@ -156,7 +156,7 @@ test("every way to fail ends the run at once, with the right kind and the progra
             "program",
             /applied/,
         ],
-        "a logged error": [async () => void pulumi.log.error("told you"), "failed", /reported errors/],
+        "a logged error": [async () => void pulumi.log.error("told you"), "program", /^the program reported errors: told you$/],
         "something that is no error": [async () => { throw "a text"; }, "program", /a text/],
     };
     for (const [name, [body, code, pattern]] of Object.entries(cases)) {

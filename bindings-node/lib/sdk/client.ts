@@ -16,8 +16,8 @@ interface Message {
 
 type Answer = (error: Error | null, response?: unknown) => void;
 
-/** Returns a client with a method for each call of a service, for one run; `failed` says that it will not end well. */
-export function makeClient(service: SdkService, run: Run, failed: () => boolean): object {
+/** Returns a client with a method for each call of a service, for one run. */
+export function makeClient(service: SdkService, run: Run): object {
     const client: { [name: string]: unknown } = {
         close() {},
         waitForReady: (_deadline: unknown, ready: (error?: Error) => void) => setImmediate(ready),
@@ -26,7 +26,7 @@ export function makeClient(service: SdkService, run: Run, failed: () => boolean)
     for (const [name, method] of Object.entries(service)) {
         if (!method.requestStream && !method.responseStream) {
             const call = makeMethod(method, run);
-            client[name] = name === "signalAndWaitForShutdown" ? whenSettled(call, run, failed) : call;
+            client[name] = name === "signalAndWaitForShutdown" ? whenSettled(call, run) : call;
         }
     }
     return client;
@@ -38,10 +38,10 @@ type Call = (request: Message, ...rest: unknown[]) => object;
  * The SDK says that nothing more will come as soon as its calls are done, before Node has reported the rejections of
  * that moment. Those come first: else a resource that could not be prepared would be taken for one that is not wanted.
  */
-function whenSettled(call: Call, run: Run, failed: () => boolean): Call {
+function whenSettled(call: Call, run: Run): Call {
     return (request, ...rest) => {
         void run.quiet().then(() => {
-            if (run.stray === undefined && !failed()) {
+            if (run.stray === undefined) {
                 call(request, ...rest);
             } else {
                 callbackOf(rest)(serviceError(new WireError(UNAVAILABLE, "the program has failed")));

@@ -55,9 +55,8 @@ async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<vo
     const parallel = info.parallel === 1 ? 2 : info.parallel;
     sdk.settings.resetOptions(info.project, info.stack, parallel, ADDRESS, ADDRESS, info.dryRun, info.organization);
     const store = sdk.state.getStore();
-    const failed = () => store.logErrorCount !== 0;
-    store.settings.monitor = makeClient(sdk.monitorService, run, failed);
-    store.settings.engine = makeClient(sdk.engineService, run, failed);
+    store.settings.monitor = makeClient(sdk.monitorService, run);
+    store.settings.engine = makeClient(sdk.engineService, run);
     store.settings.options.rootDirectory = info.rootDirectory;
     sdk.config.setAllConfig(info.config, info.configSecretKeys);
     void run.over.then(() => {
@@ -76,13 +75,7 @@ async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<vo
     } finally {
         store.leakCandidates.clear();
     }
-    if (failed()) {
-        throw new LoggedErrors();
-    }
 }
-
-/** The program ended well but has reported errors: that is a failure, and people have been told. */
-class LoggedErrors extends Error {}
 
 /** The marks by which errors of all copies of the SDK are known. */
 interface Marked {
@@ -97,9 +90,6 @@ interface Marked {
  * of the SDK can take Node minutes.
  */
 function describe(error: unknown): Ending {
-    if (error instanceof LoggedErrors) {
-        return { message: "the program reported errors", told: true };
-    }
     const message = error instanceof Error ? error.message : String(error);
     const marks = (typeof error === "object" && error !== null ? error : {}) as Marked;
     if (marks.code === UNAVAILABLE || marks.code === CANCELLED) {
