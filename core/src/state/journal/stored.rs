@@ -6,10 +6,12 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
+use futures::{FutureExt as _, future::Shared};
 
 use super::{JournalSink, codec, header::JournalHeader};
 use crate::{
     error::Result,
+    runtime::Task,
     secrets::SecretsManager,
     state::JournalEntry,
     store::{Condition, Store},
@@ -20,6 +22,8 @@ pub struct StoreJournal {
     store: Arc<dyn Store>,
     key: String,
     header: JournalHeader,
+    /// The hash that the header is to name, when it is not known yet.
+    checkpoint: Option<Shared<Task<String>>>,
     secrets: Option<Arc<dyn SecretsManager>>,
     created: AtomicBool,
 }
@@ -37,9 +41,30 @@ impl StoreJournal {
             store,
             key: key.into(),
             header,
+            checkpoint: None,
             secrets,
             created: AtomicBool::new(false),
         }
+    }
+
+    /// Lets the header name a checkpoint whose hash is still being made: that of a large one takes its time, and nobody
+    /// needs it before there is something to write.
+    #[must_use]
+    pub(crate) fn over(self, checkpoint: Task<String>) -> Self {
+        Self {
+            checkpoint: Some(checkpoint.shared()),
+            ..self
+        }
+    }
+
+    async fn header(&self) -> Result<Vec<u8>> {
+        let Some(checkpoint) = &self.checkpoint else {
+            return codec::encode_header(&self.header);
+        };
+        codec::encode_header(&JournalHeader {
+            checkpoint: checkpoint.clone().await?,
+            ..self.header.clone()
+        })
     }
 
     /// Tells whether there is an object to fold and to discard.
@@ -82,7 +107,7 @@ impl JournalSink for StoreJournal {
         if self.exists() {
             return self.store.append(&self.key, lines.into()).await;
         }
-        let mut object = codec::encode_header(&self.header)?;
+        let mut object = self.header().await?;
         object.extend_from_slice(&lines);
         // A journal that is there already has not been recovered: it must not be lost.
         self.store

@@ -67,7 +67,7 @@ impl StackStorage {
     pub async fn begin(&self, loaded: LoadedStack, snapshot: &Snapshot, kind: &str) -> Result<StackSession> {
         let StoredStack { checkpoint, base, .. } = loaded.stored;
         let mut base = base;
-        let mut hash = content_hash(&checkpoint);
+        let mut written = checkpoint;
         match loaded.leftover {
             Leftover::Nothing => {}
             Leftover::Discard => self.discard_journal().await?,
@@ -76,20 +76,22 @@ impl StackStorage {
                 tracing::warn!(%aside, "set aside a journal that does not belong to the checkpoint");
             }
             Leftover::Fold => {
-                let bytes = self.checkpoint_of(snapshot).await?;
-                hash = content_hash(&bytes);
-                let folded = codec::encode_folded(&hash)?;
-                base = self.commit(&base, bytes.into(), Some(folded.into())).await?;
+                written = self.checkpoint_of(snapshot).await?.into();
+                let folded = codec::encode_folded(&content_hash(&written))?;
+                base = self.commit(&base, written.clone(), Some(folded.into())).await?;
             }
         }
         let now = self.runtime().clock.now();
-        let header = JournalHeader::new(hash, kind, now, WRITER, snapshot.secrets.as_ref());
+        let header = JournalHeader::new(String::new(), kind, now, WRITER, snapshot.secrets.as_ref());
+        let hash = move || content_hash(&written);
+        let hash = self.runtime().spawner.spawn_blocking(hash);
         let journal = StoreJournal::new(
             Arc::clone(self.store()),
             self.name().journal(),
             header,
             snapshot.secrets.clone(),
-        );
+        )
+        .over(hash);
         Ok(StackSession {
             storage: self.clone(),
             base: Mutex::new(base),
