@@ -21,6 +21,12 @@ impl Spawner {
         &self.0
     }
 
+    /// Returns how many threads run the runtime's tasks: into so many parts is it worth while to divide work.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.0.metrics().num_workers()
+    }
+
     /// Starts a task that goes on when the returned [`Task`] is dropped.
     pub fn spawn<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> Task<T> {
         Task(self.0.spawn(future))

@@ -7,6 +7,7 @@
 mod feature;
 mod free_form;
 mod interner;
+mod parts;
 mod read;
 mod record;
 mod write;
@@ -15,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use feature::features;
 pub(in crate::state) use free_form::maybe as maybe_free_form;
+pub(crate) use read::read_large_checkpoint;
 pub use read::{Checkpoint, SecretsAccess, read_checkpoint, read_deployment};
 pub(in crate::state) use read::{check_record, decrypt, parse};
 use record::RecordsJson;

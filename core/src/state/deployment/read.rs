@@ -1,7 +1,8 @@
 //! Reading snapshots: the version is looked at first, then the records stream in, then secrets are opened in one batch.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
 
+use bytes::Bytes;
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
@@ -11,7 +12,7 @@ use serde_json::{Value, value::RawValue};
 use super::{
     RecordsJson, StateJson, feature,
     free_form::{self, FreeForm},
-    magic,
+    magic, parts,
     record::Time,
     write::SecretsJson,
 };
@@ -19,6 +20,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     property::json::SealedSecrets,
     resource::{PendingOperation, PendingOperationKind, ResourceState},
+    runtime::Spawner,
     secrets::{LockedSecrets, SecretsManager, SecretsProvider, open_or_lock},
     state::{Manifest, Snapshot, integrity},
 };
@@ -52,15 +54,7 @@ pub struct Checkpoint {
 /// [`ErrorKind::Decrypt`] when a secret cannot be decrypted.
 pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: bool) -> Result<Checkpoint> {
     if let Some(whole) = WholeCheckpoint::read(bytes) {
-        let content = whole.checkpoint;
-        let snapshot = match content.latest {
-            Some(latest) => Some(complete(latest, secrets, verify).await?),
-            None => None,
-        };
-        return Ok(Checkpoint {
-            stack: content.stack,
-            snapshot,
-        });
+        return whole.complete(secrets, verify).await;
     }
     let failed = |error: Error| Error::new(error.kind(), format!("failed to load checkpoint: {error}"));
     let envelope: Envelope<'_> = parse(bytes)?;
@@ -93,6 +87,22 @@ pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
         stack: inner.stack.into_owned(),
         snapshot,
     })
+}
+
+/// As [`read_checkpoint`]; a large one is read by several threads, in the blocking pool of `spawner`.
+///
+/// # Errors
+/// As [`read_checkpoint`].
+pub(crate) async fn read_large_checkpoint(
+    bytes: &Bytes,
+    secrets: SecretsAccess<'_>,
+    verify: bool,
+    spawner: &Spawner,
+) -> Result<Checkpoint> {
+    match parts::read(bytes, spawner).await {
+        Some(whole) => whole.complete(secrets, verify).await,
+        None => read_checkpoint(bytes, secrets, verify).await,
+    }
 }
 
 /// Reads an untyped deployment, as export and import exchange it.
@@ -157,25 +167,27 @@ struct CheckpointJson<'a> {
     latest: Option<&'a RawValue>,
 }
 
-/// A checkpoint as the versions of today have it, read in one go.
+/// A checkpoint as the versions of today have it, read in one go. `R` is what is read of its list of records.
 #[derive(Deserialize)]
-struct WholeCheckpoint {
+#[serde(bound = "R: Deserialize<'de> + Default")]
+pub(super) struct WholeCheckpoint<R = RecordsJson> {
     version: u64,
     #[serde(default)]
     features: Option<Vec<String>>,
-    checkpoint: WholeContent,
+    checkpoint: WholeContent<R>,
 }
 
 #[derive(Deserialize)]
-struct WholeContent {
+#[serde(bound = "R: Deserialize<'de> + Default")]
+struct WholeContent<R> {
     #[serde(default)]
     stack: String,
-    latest: Option<DeploymentJson>,
+    latest: Option<DeploymentJson<R>>,
 }
 
-impl WholeCheckpoint {
+impl<'de, R: Deserialize<'de> + Default> WholeCheckpoint<R> {
     /// Returns `None` for whatever else it may be: looked at step by step, it can be said what is wrong with it.
-    fn read(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn read(bytes: &'de [u8]) -> Option<Self> {
         let whole: Self = parse(bytes).ok()?;
         let known = match whole.version {
             1..NEWEST => true,
@@ -186,11 +198,53 @@ impl WholeCheckpoint {
     }
 }
 
+impl<R> WholeCheckpoint<R> {
+    /// Returns what was read of the list of records.
+    pub(super) fn records(&self) -> Option<&R> {
+        Some(&self.checkpoint.latest.as_ref()?.resources)
+    }
+
+    /// Puts `records` in the place of what was read of their list.
+    pub(super) fn with_records(self, records: RecordsJson) -> WholeCheckpoint {
+        let latest = self.checkpoint.latest.map(|latest| DeploymentJson {
+            manifest: latest.manifest,
+            secrets_providers: latest.secrets_providers,
+            resources: records,
+            pending_operations: latest.pending_operations,
+            metadata: latest.metadata,
+            extra: latest.extra,
+        });
+        WholeCheckpoint {
+            version: self.version,
+            features: self.features,
+            checkpoint: WholeContent {
+                stack: self.checkpoint.stack,
+                latest,
+            },
+        }
+    }
+}
+
+impl WholeCheckpoint {
+    /// Makes a checkpoint of the document: opens its secrets and checks it.
+    pub(super) async fn complete(self, secrets: SecretsAccess<'_>, verify: bool) -> Result<Checkpoint> {
+        let content = self.checkpoint;
+        let snapshot = match content.latest {
+            Some(latest) => Some(complete(latest, secrets, verify).await?),
+            None => None,
+        };
+        Ok(Checkpoint {
+            stack: content.stack,
+            snapshot,
+        })
+    }
+}
+
 #[derive(Default)]
-struct DeploymentJson {
+struct DeploymentJson<R = RecordsJson> {
     manifest: ManifestJson,
     secrets_providers: Option<SecretsJson>,
-    resources: RecordsJson,
+    resources: R,
     pending_operations: Option<Vec<PendingJson>>,
     metadata: Option<serde_json::Map<String, Value>>,
     extra: BTreeMap<String, Value>,
@@ -198,12 +252,12 @@ struct DeploymentJson {
 
 /// By hand: what serde derives for a struct with a map of all other members reads those with a recursion that no limit
 /// ends.
-impl<'de> Deserialize<'de> for DeploymentJson {
+impl<'de, R: Deserialize<'de> + Default> Deserialize<'de> for DeploymentJson<R> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Reader;
+        struct Reader<R>(PhantomData<R>);
 
-        impl<'de> Visitor<'de> for Reader {
-            type Value = DeploymentJson;
+        impl<'de, R: Deserialize<'de> + Default> Visitor<'de> for Reader<R> {
+            type Value = DeploymentJson<R>;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a deployment")
@@ -212,7 +266,7 @@ impl<'de> Deserialize<'de> for DeploymentJson {
             fn visit_map<A: MapAccess<'de>>(
                 self,
                 mut access: A,
-            ) -> std::result::Result<DeploymentJson, A::Error> {
+            ) -> std::result::Result<DeploymentJson<R>, A::Error> {
                 let mut read = DeploymentJson::default();
                 while let Some(name) = access.next_key::<String>()? {
                     match name.as_str() {
@@ -228,7 +282,7 @@ impl<'de> Deserialize<'de> for DeploymentJson {
             }
         }
 
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(Reader(PhantomData))
     }
 }
 

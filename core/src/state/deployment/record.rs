@@ -271,9 +271,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for TextsByName<'a> {
     }
 }
 
+/// A record as it was read, its texts borrowed from the document where they can be.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RecordFields<'a> {
+pub(super) struct RecordFields<'a> {
     #[serde(borrow, default)]
     urn: Cow<'a, str>,
     #[serde(default)]
@@ -345,7 +346,7 @@ struct RecordFields<'a> {
 }
 
 impl RecordFields<'_> {
-    fn into_state<E: serde::de::Error>(self, interner: &mut Interner) -> Result<ResourceState, E> {
+    pub(super) fn into_state<E: serde::de::Error>(self, interner: &mut Interner) -> Result<ResourceState, E> {
         if self.urn.is_empty() {
             return Err(E::custom("resource missing required 'urn' field"));
         }

@@ -6,7 +6,7 @@ use crate::{
     secrets::SecretsProvider,
     state::{
         Snapshot,
-        deployment::{SecretsAccess, read_checkpoint},
+        deployment::{SecretsAccess, read_large_checkpoint},
         integrity,
         journal::{Recovery, recover},
     },
@@ -89,10 +89,13 @@ impl StackStorage {
         };
         let snapshot = match recovered {
             Some(snapshot) => snapshot,
-            None => read_checkpoint(&stored.checkpoint, SecretsAccess::Open(secrets), true)
-                .await?
-                .snapshot
-                .unwrap_or_default(),
+            None => {
+                let (spawner, access) = (&self.runtime().spawner, SecretsAccess::Open(secrets));
+                read_large_checkpoint(&stored.checkpoint, access, true, spawner)
+                    .await?
+                    .snapshot
+                    .unwrap_or_default()
+            }
         };
         Ok(LoadedStack {
             snapshot,
