@@ -45,6 +45,7 @@ pub use registration::{Invoke, PackageChoice, Read, Registered, Registration};
 pub use status::WireStatus;
 
 use defaults::DefaultProviders;
+pub(crate) use defaults::UnrecordedDefaults;
 use in_flight::InFlight;
 use packages::Packages;
 use parents::Parents;

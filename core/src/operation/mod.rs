@@ -3,6 +3,7 @@
 mod autonaming;
 mod frame;
 mod handle;
+mod migration;
 mod options;
 mod plan;
 mod policies;

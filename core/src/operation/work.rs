@@ -17,7 +17,7 @@ use crate::{
     provider::ProviderRegistry,
     resource::PendingOperation,
     runtime::Task,
-    state::{Base, Journal, Ledger, Snapshot, StateRef},
+    state::{Base, Journal, Snapshot},
 };
 
 /// What the work left behind.
@@ -52,8 +52,7 @@ impl Frame {
         work.outputs_before = Some(stack_outputs(&snapshot, &self.stack));
         let (run, autonamer) = self.run_info(&snapshot).await?;
         let run = Arc::new(run);
-        let records: Vec<StateRef> = Ledger::new(snapshot.clone()).records().cloned().collect();
-        let base = Arc::new(Base::new(records)?.with_plugins(&snapshot.manifest.plugins));
+        let base = self.base(&snapshot, &run, journal.as_ref()).await?;
         let planning = self.planning(&snapshot).await?;
         self.warn_of_pending(&snapshot);
         let executor = Arc::new(Executor::new(

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The object of a provider's inputs that belongs to the engine and never reaches a plugin.
-const INTERNAL: &str = "__internal";
+pub(crate) const INTERNAL: &str = "__internal";
 
 /// Which plugin serves a provider resource.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -20,6 +20,11 @@ impl Known {
             .collect()
     }
 
+    /// Returns what the plugins say that a state's manifest lists.
+    pub(super) fn of_plugins(plugins: &[serde_json::Value]) -> Self {
+        plugins.iter().filter_map(manifest_plugin).collect()
+    }
+
     /// Returns the packages of which anything is known.
     pub(super) fn packages(&self) -> impl Iterator<Item = ProviderSettings> {
         self.0.values().cloned()

@@ -3,6 +3,7 @@
 mod configuration;
 mod known;
 mod name;
+mod recorded;
 mod start;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -22,6 +23,7 @@ use crate::{
 };
 
 use known::Known;
+pub(crate) use recorded::UnrecordedDefaults;
 use start::{Start, Started};
 
 /// The default providers of one run, each started once, independently of the others.
