@@ -1,6 +1,12 @@
 //! The frame of every operation: lock, load, decrypt, journal, do the work, record, fold, unlock, report.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    panic::{AssertUnwindSafe, resume_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures::FutureExt as _;
 
 use super::{
     OperationKind, OperationOptions, OperationResult, Session, StackContext,
@@ -106,9 +112,15 @@ impl Frame {
             return self.perform_loaded(work, loaded.snapshot, None, began).await;
         }
         let lock = self.stack.storage.lock().await?;
-        let result = self.perform_locked(work, began).await;
+        // Also where code of the host panics: the stack is free before anybody hears of the end.
+        let result = AssertUnwindSafe(self.perform_locked(work, began))
+            .catch_unwind()
+            .await;
         let released = lock.release().await;
-        result.and(released)
+        match result {
+            Ok(result) => result.and(released),
+            Err(panic) => resume_unwind(panic),
+        }
     }
 
     /// Loads the state, and tells people what they should know about it.

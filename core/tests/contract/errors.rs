@@ -1,14 +1,19 @@
 //! Provider errors, early errors, and secrets that can not be decrypted.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
+use async_trait::async_trait;
 use stackwright::{
-    ErrorClass, ErrorKind, Stack, StackSettings,
+    ErrorClass, ErrorKind, Result, Stack, StackSettings,
     event::{EngineEvent, EventPayload},
     operation::{Operation, OperationKind, OperationOptions},
     project::{Config, ConfigKey, ConfigValue},
     provider::ProviderStatus,
     runtime::Runtime,
+    secrets::{Base64Provider, SecretsManager, SecretsProvider},
     store::MemoryStore,
 };
 
@@ -164,4 +169,35 @@ async fn a_missing_plugin_is_told_with_provider_phase_and_hints() {
         assert_eq!(error.phase(), Some("load"), "{name} {kind:?}: {error:?}");
         assert!(!error.hints().is_empty(), "{name} {kind:?}: {error:?}");
     }
+}
+
+/// Panics when it is asked for the manager of a new stack, the first time.
+#[derive(Default)]
+struct Panicking(AtomicBool);
+
+#[async_trait]
+impl SecretsProvider for Panicking {
+    async fn open(&self, kind: &str, state: Option<&serde_json::Value>) -> Result<Arc<dyn SecretsManager>> {
+        Base64Provider.open(kind, state).await
+    }
+
+    async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
+        assert!(self.0.swap(true, Ordering::SeqCst), "the vault is on fire");
+        Base64Provider.create().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_of_the_hosts_code_fails_the_operation_and_leaves_the_stack_free() {
+    let provider = Arc::new(Scripted::default());
+    let engine = engine()
+        .provider("echo", provider)
+        .secrets(Arc::new(Panicking::default()))
+        .build()
+        .unwrap();
+    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let result = update(&stack, CREATED).wait().await;
+    assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Internal);
+    let result = update(&stack, CREATED).wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
 }
