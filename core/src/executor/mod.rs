@@ -27,7 +27,7 @@ use crate::{
     property::PropertyMap,
     resource::ResourceState,
     runtime::{Runtime, Timestamp},
-    state::Journal,
+    state::{Journal, StateRef},
     urn::Urn,
 };
 
@@ -80,7 +80,7 @@ pub struct Executor {
     changed: Mutex<Vec<Arc<StepEvent>>>,
     views: ViewBook,
     /// What this run has registered or read, for `getResource`.
-    published: Mutex<FxHashMap<Urn, Arc<ResourceState>>>,
+    published: Mutex<FxHashMap<Urn, StateRef>>,
 }
 
 impl Executor {
@@ -163,6 +163,11 @@ impl Executor {
     /// Returns a resource that this run has registered or read.
     #[must_use]
     pub fn published(&self, urn: &Urn) -> Option<Arc<ResourceState>> {
+        self.published_record(urn).map(|record| record.state)
+    }
+
+    /// The same with its identity in the journal.
+    pub(crate) fn published_record(&self, urn: &Urn) -> Option<StateRef> {
         self.published
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -173,17 +178,20 @@ impl Executor {
     /// Returns all resources that this run has registered or read, in the order of their URNs.
     pub(crate) fn all_published(&self) -> Vec<Arc<ResourceState>> {
         let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut states: Vec<_> = published.values().cloned().collect();
+        let mut states: Vec<_> = published
+            .values()
+            .map(|record| Arc::clone(&record.state))
+            .collect();
         drop(published);
         states.sort_unstable_by(|left, right| left.urn.as_str().cmp(right.urn.as_str()));
         states
     }
 
-    pub(crate) fn publish(&self, state: &Arc<ResourceState>) {
+    pub(crate) fn publish(&self, record: &StateRef) {
         self.published
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(state.urn.clone(), Arc::clone(state));
+            .insert(record.state.urn.clone(), record.clone());
     }
 
     /// Takes the steps that changed something, in the order in which they ended.

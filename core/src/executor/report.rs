@@ -153,7 +153,7 @@ impl Executor {
         new: StateRef,
         unchanged: bool,
     ) -> Result<(), StepFailure> {
-        self.publish(&new.state);
+        self.publish(&new);
         self.record(
             OperationId(0),
             JournalRecord::Outputs {

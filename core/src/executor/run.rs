@@ -148,7 +148,7 @@ impl Executor {
         self.record(operation, end).await?;
         let exists = step.op != StepOp::Replace && !step.detail.skipped_create;
         if let Some(new) = new.as_ref().filter(|_| exists) {
-            self.publish(&new.state);
+            self.publish(new);
         }
         for warning in applied.warnings.drain(..) {
             self.diagnose(Diagnostic::new(Severity::Warning, warning).about(step.urn.clone()));

@@ -6,7 +6,7 @@ use crate::{
     executor::{Step, StepOp},
     generator::{Generator, Purpose, Unanswered},
     property::PropertyMap,
-    state::{StateId, StateRef},
+    state::StateRef,
     urn::Urn,
 };
 
@@ -68,15 +68,11 @@ impl Generator {
     fn custom_without_outputs(&self, urn: &Urn) -> Option<Component> {
         let old = self.claims.publishes(urn)?;
         let old = self.base.live(&old).cloned();
-        let state = self.executor.published(urn)?;
-        let recorded = |record: &&StateRef| record.state.urn == *urn && !record.state.delete;
-        let record = match self.executor.journal() {
-            Some(journal) => journal.with_ledger(|ledger| ledger.records().find(recorded).cloned())??,
-            None => StateRef {
-                id: StateId(u64::MAX),
-                state: Arc::clone(&state),
-            },
-        };
+        let mut record = self.executor.published_record(urn)?;
+        let state = Arc::clone(&record.state);
+        if let Some(journal) = self.executor.journal() {
+            record.state = journal.with_ledger(|ledger| ledger.get(record.id).cloned())??;
+        }
         let op = match &old {
             _ if state.external => StepOp::Read,
             None => StepOp::Create,

@@ -120,7 +120,7 @@ impl Executor {
             self.record(operation, end).await?;
         }
         if let Some(new) = new {
-            self.publish(&new.state);
+            self.publish(new);
         }
         following.note(step, new);
         Ok(())
