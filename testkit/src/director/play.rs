@@ -254,6 +254,12 @@ impl<'a> Player<'a> {
             self.ask("close", json!({})).await?;
         }
         let later = Files::of(self.folder.path());
+        let mut locks = later.containing("/locks/");
+        if operation.is_dry() {
+            // A preview takes no lock, and does not sweep those of the dead.
+            let stood = files.containing("/locks/");
+            locks.retain(|lock| !stood.contains(lock));
+        }
         // What a program puts into a plain value is recorded as it is, like any plain value.
         let told = |secret: &&String| {
             let mut statements = changing.program.iter();
@@ -276,7 +282,7 @@ impl<'a> Player<'a> {
             before,
             after,
             written: written(&files, &later),
-            locks: later.containing("/locks/"),
+            locks,
             world: self.providers.existing(),
             problems,
             trace: stage.scene.trace.labels(),
