@@ -1,4 +1,5 @@
 /** Providers that are JavaScript objects: their shape, their errors, and how their answers are given back. */
+import type { StepOp } from "./event";
 import type { HostObject } from "./host";
 import { native } from "./native";
 import type { PropertyMap } from "./values";
@@ -88,22 +89,7 @@ export interface View {
 /** What the provider has done to a view, or would do while previewing. Nobody does anything more about it. */
 export interface ViewStep {
     /** During a refresh: what the refresh of the view came to. */
-    op:
-        | "same"
-        | "create"
-        | "update"
-        | "delete"
-        | "replace"
-        | "create-replacement"
-        | "delete-replaced"
-        | "read"
-        | "read-replacement"
-        | "refresh"
-        | "discard"
-        | "discard-replaced"
-        | "remove-pending-replace"
-        | "import"
-        | "import-replacement";
+    op: StepOp;
     /** Those of the states when absent. */
     type?: string;
     name?: string;

@@ -7,7 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use stackwright::{
-    Engine, EngineBuilder, Stack, StackSettings,
+    Engine, EngineBuilder, Result, Stack, StackSettings,
     monitor::Registration,
     program::{Program, from_fn},
     property::{PropertyMap, PropertyValue},
@@ -18,6 +18,7 @@ use stackwright::{
     },
     runtime::Runtime,
     secrets::Base64Provider,
+    state::{JournalEntry, journal::JournalReceiver},
     store::MemoryStore,
 };
 use tokio::sync::Notify;
@@ -255,4 +256,16 @@ pub(crate) fn program(values: &'static [(&'static str, &'static str)]) -> Arc<dy
         }
         Ok(())
     })
+}
+
+/// Keeps the entries of journals.
+#[derive(Default)]
+pub(crate) struct Entries(pub(crate) Mutex<Vec<Arc<JournalEntry>>>);
+
+#[async_trait]
+impl JournalReceiver for Entries {
+    async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()> {
+        self.0.lock().unwrap().push(Arc::clone(entry));
+        Ok(())
+    }
 }

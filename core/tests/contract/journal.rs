@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use stackwright::{
-    Error, ErrorKind, Result, StackSettings,
+    Error, ErrorKind, Result, Stack, StackSettings,
     event::EventPayload,
     executor::StepOp,
-    operation::{OperationKind, OperationOptions},
+    operation::{OperationKind, OperationOptions, OperationResult},
     property::json::SecretForm,
     state::{
         JournalEntry, JournalRecord, Ledger, integrity,
@@ -48,6 +48,24 @@ fn receiver(provider: &Arc<Scripted>, refuse: Option<usize>) -> (Arc<Receiver>, 
         ..StackSettings::default()
     };
     (receiver, settings)
+}
+
+/// Updates the stack to these resources, of which only the targets may change when there are any.
+async fn updated(
+    stack: &Stack,
+    values: &'static [(&'static str, &'static str)],
+    targets: &[&str],
+) -> Arc<OperationResult> {
+    let options = OperationOptions {
+        targets: targets.iter().map(|&target| target.to_owned()).collect(),
+        ..OperationOptions::default()
+    };
+    let result = stack
+        .start(OperationKind::Update, options, Some(program(values)))
+        .wait()
+        .await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    result
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -142,25 +160,9 @@ async fn an_entry_says_whether_its_record_was_left_out() {
     let provider = Arc::new(Scripted::default());
     let (receiver, settings) = receiver(&provider, None);
     let stack = stack(&provider, settings).await;
-    let options = OperationOptions::default();
-    let first = stack.start(
-        OperationKind::Update,
-        options,
-        Some(program(&[("a", "1"), ("b", "1")])),
-    );
-    first.wait().await;
+    updated(&stack, &[("a", "1"), ("b", "1")], &[]).await;
     receiver.entries.lock().unwrap().clear();
-    let options = OperationOptions {
-        targets: vec!["**::a".to_owned()],
-        ..OperationOptions::default()
-    };
-    let second = stack.start(
-        OperationKind::Update,
-        options,
-        Some(program(&[("a", "2"), ("b", "2")])),
-    );
-    let result = second.wait().await;
-    assert!(result.error.is_none(), "{:?}", result.error);
+    updated(&stack, &[("a", "2"), ("b", "2")], &["**::a"]).await;
     let entries = receiver.entries.lock().unwrap();
     let ends = entries.iter().filter_map(|(entry, _)| match &entry.record {
         JournalRecord::Success {
@@ -180,22 +182,10 @@ async fn an_entry_tells_of_what_was_asked_for_and_not_made_and_changes_nothing()
     let provider = Arc::new(Scripted::default());
     let (receiver, settings) = receiver(&provider, None);
     let stack = stack(&provider, settings).await;
-    let options = OperationOptions::default();
-    let first = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
-    assert!(first.wait().await.error.is_none());
+    updated(&stack, &[("a", "1")], &[]).await;
     receiver.entries.lock().unwrap().clear();
     let before = stack.snapshot().await.unwrap();
-    let options = OperationOptions {
-        targets: vec!["**::a".to_owned()],
-        ..OperationOptions::default()
-    };
-    let second = stack.start(
-        OperationKind::Update,
-        options,
-        Some(program(&[("a", "2"), ("c", "1")])),
-    );
-    let result = second.wait().await;
-    assert!(result.error.is_none(), "{:?}", result.error);
+    let result = updated(&stack, &[("a", "2"), ("c", "1")], &["**::a"]).await;
     let entries = receiver.entries.lock().unwrap();
     let mut ledger = Ledger::new(before);
     let mut skipped = Vec::new();

@@ -14,7 +14,7 @@ use stackwright::{
         ProviderResult, ProviderStatus, Resolution, ResolutionRequest, Resolver, View, ViewName, ViewStep,
     },
     resource::ResourceState,
-    state::{JournalEntry, JournalRecord, Ledger, integrity, journal::JournalReceiver},
+    state::{JournalRecord, Ledger, integrity},
 };
 use stackwright_proto::{
     pulumirpc::{
@@ -27,7 +27,7 @@ use stackwright_proto::{
 };
 use tonic::{Request, Response, Status};
 
-use crate::fixture::{engine, program};
+use crate::fixture::{Entries, engine, program};
 
 /// A provider each of whose resources has one view, `<name>-part`.
 #[derive(Clone, Default)]
@@ -240,17 +240,6 @@ async fn engine_with(boxes: &Boxes) -> EngineBuilder {
         .serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener));
     tokio::spawn(server);
     engine().resolver(Arc::new(At(address)))
-}
-
-#[derive(Default)]
-struct Entries(Mutex<Vec<Arc<JournalEntry>>>);
-
-#[async_trait]
-impl JournalReceiver for Entries {
-    async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()> {
-        self.0.lock().unwrap().push(Arc::clone(entry));
-        Ok(())
-    }
 }
 
 fn part(result: &OperationResult) -> Arc<ResourceState> {

@@ -1,34 +1,19 @@
 //! Refresh and destroy with the program: what their journal holds, and what they ask for.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use async_trait::async_trait;
 use serde_json::{Value, json};
 use stackwright::{
-    ErrorKind, Result, StackSettings,
+    ErrorKind, StackSettings,
     monitor::Registration,
     operation::{OperationKind, OperationOptions},
     program::{Program, from_fn},
     property::json::SecretForm,
     resource::Alias,
-    state::{
-        JournalEntry, Ledger, integrity,
-        journal::{EntryJson, JournalReceiver},
-    },
+    state::{Ledger, integrity, journal::EntryJson},
 };
 
-use crate::fixture::{Scripted, program, resource, stack};
-
-#[derive(Default)]
-struct Entries(Mutex<Vec<Arc<JournalEntry>>>);
-
-#[async_trait]
-impl JournalReceiver for Entries {
-    async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()> {
-        self.0.lock().unwrap().push(Arc::clone(entry));
-        Ok(())
-    }
-}
+use crate::fixture::{Entries, Scripted, program, resource, stack};
 
 fn former(name: &str) -> Alias {
     Alias::Spec {
