@@ -22,8 +22,8 @@ use crate::{
 pub const SW_PROGRAM_VERSION: u32 = 1;
 
 /// Says which resources a stack is to have. Runs on a thread of its own and may block; several runs may be under way
-/// at the same time. Returns `SW_STATUS_OK`, or the status that it failed with: the one of a call that it made, or
-/// `SW_STATUS_PROGRAM` after `sw_context_fail`.
+/// at the same time. Returns `SW_STATUS_OK`, or the status that it failed with: the one of a call that it made (the run
+/// then fails with the error of the last call with that status), or `SW_STATUS_PROGRAM` after `sw_context_fail`.
 ///
 /// The context is lent until the function has returned and every callback of its asynchronous calls has been called.
 pub type sw_run_t = Option<unsafe extern "C" fn(user_data: *mut c_void, context: *mut sw_context_t) -> i32>;
@@ -136,11 +136,13 @@ impl Entry {
         let failure = context.failure();
         match sw_status_t::from_code(code) {
             Some(sw_status_t::SW_STATUS_OK) => failure.map_or(Ok(()), Err),
-            status => Err(failure.unwrap_or_else(|| {
-                let kind = status.and_then(sw_status_t::kind).unwrap_or(ErrorKind::Program);
-                let name = status.map_or(c"unknown", sw_status_t::name).to_string_lossy();
-                Error::new(kind, format!("the program returned status {code} ({name})"))
-            })),
+            status => Err(failure
+                .or_else(|| context.failed_with(status?))
+                .unwrap_or_else(|| {
+                    let kind = status.and_then(sw_status_t::kind).unwrap_or(ErrorKind::Program);
+                    let name = status.map_or(c"unknown", sw_status_t::name).to_string_lossy();
+                    Error::new(kind, format!("the program returned status {code} ({name})"))
+                })),
         }
     }
 }

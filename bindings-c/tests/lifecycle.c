@@ -254,6 +254,52 @@ static int32_t run_failing(void *user_data, sw_context_t *context)
     return SW_STATUS_PROGRAM;
 }
 
+#define UNKNOWN_PROVIDER                                                                                                    \
+    "{\"token\": \"test:index:ask\", \"arguments\": {},"                                                                    \
+    " \"provider\": \"urn:pulumi:failures::shop::pulumi:providers:test::nobody::1\"}"
+
+/* Fails twice in different ways and returns the status of the first failure. */
+static int32_t run_failing_twice(void *user_data, sw_context_t *context)
+{
+    (void)user_data;
+    int32_t status = sw_context_invoke(context, sw_text(UNKNOWN_PROVIDER), NULL, NULL);
+    CHECK(sw_context_export(context, sw_text("output"), sw_text("{"), NULL) == SW_STATUS_INVALID_INPUT);
+    CHECK(status != SW_STATUS_INVALID_INPUT);
+    return status;
+}
+
+/* Exports what is no JSON and returns that status. */
+static int32_t run_bad_export(void *user_data, sw_context_t *context)
+{
+    (void)user_data;
+    return sw_context_export(context, sw_text("the output"), sw_text("{"), NULL);
+}
+
+static int32_t run_null_callback(void *user_data, sw_context_t *context)
+{
+    (void)user_data;
+    return sw_context_register_async(context, sw_text("{}"), NULL, NULL, NULL);
+}
+
+static void failed_call(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
+{
+    (void)result;
+    (void)error;
+    CHECK(status != SW_STATUS_OK);
+    flag_raise((struct flag *)user_data);
+}
+
+static int32_t run_failing_later(void *user_data, sw_context_t *context)
+{
+    sw_error_t *error = NULL;
+    struct flag failed = FLAG;
+    (void)user_data;
+    OK(sw_context_invoke_async(context, sw_text(UNKNOWN_PROVIDER), failed_call, &failed,
+                               &error));
+    flag_wait(&failed, 1);
+    return SW_STATUS_PROVIDER;
+}
+
 static void failures_are_told_with_status_and_message(void)
 {
     sw_error_t *error = NULL;
@@ -271,7 +317,11 @@ static void failures_are_told_with_status_and_message(void)
     } cases[] = {
         {run_bad, "{\"type\": \"test:index:Thing\", \"name\": \"a\", \"inputs\": {\"refuse\": true}}", SW_STATUS_FAILED, "no entry"},
         {run_bad, "{\"type\": \"test:index:Thing\", \"name\": \"a\", \"inputs\": {\"bad\": true}}", SW_STATUS_FAILED, "is bad"},
-        {run_bad, "{\"type\": \"test:index:Thing\"}", SW_STATUS_INVALID_INPUT, ""},
+        {run_bad, "{\"type\": \"test:index:Thing\"}", SW_STATUS_INVALID_INPUT, "missing field `name`"},
+        {run_bad_export, NULL, SW_STATUS_INVALID_INPUT, "invalid value of output \\\"the output\\\""},
+        {run_null_callback, NULL, SW_STATUS_PROGRAM, "the callback is null"},
+        {run_failing_twice, NULL, SW_STATUS_PROVIDER, "nobody"},
+        {run_failing_later, NULL, SW_STATUS_PROVIDER, "nobody"},
         {run_failing, NULL, SW_STATUS_PROGRAM, "out of ideas"},
     };
     for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {

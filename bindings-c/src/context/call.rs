@@ -56,8 +56,9 @@ impl sw_context_t {
     fn start(&self, delivery: Delivery, call: impl Future<Output = Answer> + Send + 'static) {
         let call = self.until_ended(call);
         let token = self.calls.token();
+        let failed_calls = Arc::clone(&self.failed_calls);
         let task = async move {
-            delivery.deliver(call.await);
+            delivery.deliver(failed_calls.keep(call.await));
             drop(token);
         };
         self.shared.tasks.spawn_on(task, &self.shared.handle);
@@ -85,7 +86,8 @@ pub(super) unsafe fn waiting<A, F: Future<Output = Answer> + Send + 'static>(
         // SAFETY: null or alive by this function's contract.
         let context = unsafe { live(context, "the context") }?;
         ensure_may_block()?;
-        let answer = context.wait(call(context, arguments()?)?)?;
+        let called = || context.wait(call(context, arguments()?)?);
+        let answer = context.failed_calls.keep(called())?;
         if let (Some(place), Some(answer)) = (place, answer) {
             place.fill(sw_bytes_t::boxed(answer));
         }
@@ -110,10 +112,13 @@ pub(super) unsafe fn starting<A, F: Future<Output = Answer> + Send + 'static>(
     let body = || {
         // SAFETY: null or alive by this function's contract.
         let context = unsafe { live(context, "the context") }?;
-        if callback.is_none() {
-            return Err(Failure::misuse("the callback is null"));
-        }
-        let call = call(context, arguments()?)?;
+        let called = || {
+            if callback.is_none() {
+                return Err(Failure::misuse("the callback is null"));
+            }
+            call(context, arguments()?)
+        };
+        let call = context.failed_calls.keep(called())?;
         context.start(context.delivery(callback, user_data)?, call);
         Ok(())
     };

@@ -40,24 +40,27 @@ pub unsafe extern "C" fn sw_context_log(
     let body = || {
         // SAFETY: null or alive by this function's contract.
         let context = unsafe { live(context, "the context") }?;
-        // SAFETY: readable by this function's contract.
-        let message = unsafe { message.text("the message") }?;
-        // SAFETY: readable by this function's contract.
-        let urn = unsafe { urn.text("the URN") }?;
-        let urn = if urn.is_empty() {
-            None
-        } else {
-            Some(Urn::parse(urn)?)
+        let log = || {
+            // SAFETY: readable by this function's contract.
+            let message = unsafe { message.text("the message") }?;
+            // SAFETY: readable by this function's contract.
+            let urn = unsafe { urn.text("the URN") }?;
+            let urn = if urn.is_empty() {
+                None
+            } else {
+                Some(Urn::parse(urn)?)
+            };
+            let severity = match severity {
+                0 => Severity::Debug,
+                1 => Severity::Info,
+                2 => Severity::Warning,
+                3 => Severity::Error,
+                other => return Err(Failure::misuse(format!("there is no severity {other}"))),
+            };
+            context.program.monitor.log(severity, message, urn);
+            Ok(())
         };
-        let severity = match severity {
-            0 => Severity::Debug,
-            1 => Severity::Info,
-            2 => Severity::Warning,
-            3 => Severity::Error,
-            other => return Err(Failure::misuse(format!("there is no severity {other}"))),
-        };
-        context.program.monitor.log(severity, message, urn);
-        Ok(())
+        context.failed_calls.keep(log())
     };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }

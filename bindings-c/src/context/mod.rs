@@ -1,6 +1,7 @@
 //! The context of a running program: what it is told of its run, and how both end.
 
 mod call;
+mod failed_calls;
 pub mod invoke;
 pub mod log;
 pub mod outputs;
@@ -26,6 +27,7 @@ use crate::{
 };
 
 pub(crate) use call::error_of;
+use failed_calls::FailedCalls;
 
 /// What a running program talks to. Lent to the program; never freed by it.
 pub struct sw_context_t {
@@ -35,6 +37,7 @@ pub struct sw_context_t {
     /// The asynchronous calls whose callbacks have not returned yet.
     calls: TaskTracker,
     failure: Mutex<Option<Error>>,
+    failed_calls: Arc<FailedCalls>,
     /// Set when the program is over.
     over: CancellationToken,
     /// The callbacks that wait for the end of the run or the program.
@@ -75,6 +78,7 @@ impl sw_context_t {
             shared,
             calls: TaskTracker::new(),
             failure: Mutex::default(),
+            failed_calls: Arc::default(),
             over: CancellationToken::new(),
             notices: TaskTracker::new(),
         })
@@ -91,6 +95,11 @@ impl sw_context_t {
 
     pub(crate) fn failure(&self) -> Option<Error> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Returns the error of the last call that failed with `status`.
+    pub(crate) fn failed_with(&self, status: sw_status_t) -> Option<Error> {
+        self.failed_calls.last(status)
     }
 }
 
@@ -131,7 +140,7 @@ pub unsafe extern "C" fn sw_context_ended_async(
     let body = || {
         // SAFETY: null or alive by this function's contract.
         let context = unsafe { live(context, "the context") }?;
-        let delivery = context.delivery(callback, user_data)?;
+        let delivery = context.failed_calls.keep(context.delivery(callback, user_data))?;
         let (program, over) = (context.program.clone(), context.over.clone());
         let token = context.notices.token();
         let task = async move {
@@ -164,7 +173,9 @@ pub unsafe extern "C" fn sw_context_fail(
         // SAFETY: null or alive by this function's contract.
         let context = unsafe { live(context, "the context") }?;
         // SAFETY: readable by this function's contract.
-        let message = unsafe { message.text("the message") }?;
+        let message = context
+            .failed_calls
+            .keep(unsafe { message.text("the message") })?;
         *context.failure.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(Error::new(ErrorKind::Program, message));
         Ok(())

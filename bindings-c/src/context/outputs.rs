@@ -102,14 +102,17 @@ pub unsafe extern "C" fn sw_context_export(
     let body = || {
         // SAFETY: null or alive by this function's contract.
         let context = unsafe { live(context, "the context") }?;
-        // SAFETY: readable by this function's contract.
-        let name = unsafe { name.text("the name") }?;
-        // SAFETY: readable by this function's contract.
-        let value = unsafe { value.bytes("the value") }?;
-        let value: PlainValue = from_slice(value)
-            .map_err(|error| Failure::invalid(format!("invalid value of output {name:?}: {error}")))?;
-        context.program.monitor.export(name, value.0);
-        Ok(())
+        let export = || {
+            // SAFETY: readable by this function's contract.
+            let name = unsafe { name.text("the name") }?;
+            // SAFETY: readable by this function's contract.
+            let value = unsafe { value.bytes("the value") }?;
+            let value: PlainValue = from_slice(value)
+                .map_err(|error| Failure::invalid(format!("invalid value of output {name:?}: {error}")))?;
+            context.program.monitor.export(name, value.0);
+            Ok(())
+        };
+        context.failed_calls.keep(export())
     };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }
