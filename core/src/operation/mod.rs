@@ -5,6 +5,7 @@ mod frame;
 mod handle;
 mod migration;
 mod options;
+mod pending;
 mod plan;
 mod policies;
 mod providers;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Frame, OperationKind, frame::stack_outputs, providers};
+use super::{Frame, OperationKind, frame::stack_outputs, pending, providers};
 use crate::{
     autonaming::Autonamer,
     diagnostic::{Diagnostic, Severity},
@@ -15,7 +15,6 @@ use crate::{
     program::RunInfo,
     property::PropertyMap,
     provider::ProviderRegistry,
-    resource::PendingOperation,
     runtime::Task,
     state::{Base, Journal, Snapshot},
 };
@@ -254,24 +253,9 @@ impl Frame {
         {
             return;
         }
-        let count = snapshot.pending_operations.len();
-        let mut text = format!(
-            "Attempting to deploy or update resources with {count} pending operations from previous deployment."
-        );
-        for operation in &snapshot.pending_operations {
-            text.push_str(&format!(
-                "\n  * {}, interrupted while {}",
-                operation.resource.urn,
-                pending_name(operation)
-            ));
-        }
-        text.push_str("\nThese resources are in an unknown state because the engine was interrupted while waiting for changes to these resources to complete.");
+        let text = pending::warning(&snapshot.pending_operations, self.options.clear_pending_creates);
         self.events.diagnostic(Diagnostic::new(Severity::Warning, text));
     }
-}
-
-fn pending_name(operation: &PendingOperation) -> String {
-    format!("{:?}", operation.kind).to_lowercase()
 }
 
 pub(super) fn whole_seconds(duration: Duration) -> u64 {

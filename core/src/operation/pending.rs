@@ -1,0 +1,107 @@
+//! The warning about what an earlier run did not bring to its end, and what a user can do about it.
+
+use rustc_hash::FxHashMap;
+
+use crate::resource::{PendingOperation, PendingOperationKind};
+
+/// Words the warning of an update over pending operations; `forgets_creations` says that this one will settle all of them.
+pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> String {
+    let mut text = format!(
+        "Attempting to deploy or update resources with {} pending operations from previous deployment.",
+        pending.len()
+    );
+    for (operation, times) in counted(pending) {
+        let urn = &operation.resource.urn;
+        let kind = format!("{:?}", operation.kind).to_lowercase();
+        let times = match times {
+            1 => String::new(),
+            times => format!(" ({times} times)"),
+        };
+        text.push_str(&format!("\n  * {urn}, interrupted while {kind}{times}"));
+    }
+    text.push_str(
+        "\nThese resources are in an unknown state because the engine was interrupted while waiting for changes to these \
+         resources to complete.",
+    );
+    let is_creation = |operation: &PendingOperation| operation.kind == PendingOperationKind::Creating;
+    if !pending.iter().all(is_creation) {
+        text.push_str(
+            "\nA refresh records what has become of them and settles what is pending, creations left out.",
+        );
+    }
+    if pending.iter().any(is_creation) && !forgets_creations {
+        text.push_str(
+            "\nAn interrupted creation may have made something that no record tells of: look for it where it would be, and \
+             import or delete what is there. Then let a refresh with the option clearPendingCreates (clear_pending_creates \
+             in Python and Rust) forget the creation.",
+        );
+    }
+    text
+}
+
+/// Returns each operation once, in order, with how often it stands there: one creation can be interrupted in every run.
+fn counted(pending: &[PendingOperation]) -> Vec<(&PendingOperation, usize)> {
+    let mut counted: Vec<(&PendingOperation, usize)> = Vec::new();
+    let mut places = FxHashMap::default();
+    for operation in pending {
+        let place = *places
+            .entry((&operation.resource.urn, operation.kind))
+            .or_insert(counted.len());
+        match counted.get_mut(place) {
+            Some((_, times)) => *times += 1,
+            None => counted.push((operation, 1)),
+        }
+    }
+    counted
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{resource::ResourceState, token::TypeToken, urn::Urn};
+
+    fn pending(kind: PendingOperationKind, name: &str) -> PendingOperation {
+        let urn = Urn::new("dev", "shop", "", "pkg:index:Type", name);
+        PendingOperation {
+            resource: Arc::new(ResourceState::new(urn, TypeToken::from("pkg:index:Type"), true)),
+            kind,
+        }
+    }
+
+    #[test]
+    fn each_operation_is_told_once_with_how_often_it_was_interrupted() {
+        let twice = [
+            pending(PendingOperationKind::Creating, "a"),
+            pending(PendingOperationKind::Creating, "b"),
+            pending(PendingOperationKind::Creating, "a"),
+        ];
+        let text = warning(&twice, false);
+        assert!(text.contains("with 3 pending operations"), "{text}");
+        assert_eq!(
+            text.matches("::a, interrupted while creating (2 times)").count(),
+            1,
+            "{text}"
+        );
+        assert_eq!(text.matches("::a,").count(), 1, "{text}");
+        assert!(text.contains("::b, interrupted while creating\n"), "{text}");
+    }
+
+    #[test]
+    fn the_advice_is_about_what_is_pending() {
+        let creating = [pending(PendingOperationKind::Creating, "a")];
+        let updating = [pending(PendingOperationKind::Updating, "a")];
+        let text = warning(&creating, false);
+        assert!(
+            text.contains("clearPendingCreates") && !text.contains("A refresh records"),
+            "{text}"
+        );
+        assert!(!warning(&creating, true).contains("clearPendingCreates"));
+        let text = warning(&updating, false);
+        assert!(
+            text.contains("A refresh records") && !text.contains("clearPendingCreates"),
+            "{text}"
+        );
+    }
+}
