@@ -12,6 +12,8 @@ interface Facts {
     reason?: string | null;
 }
 
+const BAIL = "BAIL: ";
+
 /** An error of the engine. `code` says what a program can do about it; the message is for people. */
 export class StackwrightError extends Error {
     /** The stable name of the kind, `conflict` for instance. */
@@ -38,8 +40,16 @@ export class StackwrightError extends Error {
     /** Where in the program it happened: the stack of a program's own error. Not part of the message on purpose. */
     declare readonly programStack: string | undefined;
 
+    /**
+     * The text as hosts of the reference engine know it: that of a cancelled operation begins with `BAIL: `, which
+     * `toString()` and the stack leave out.
+     */
+    declare message: string;
+
     constructor(message: string, facts: Partial<Facts> = {}) {
-        super(message);
+        // The stack begins with what people are to read.
+        super(message.startsWith(BAIL) ? message.slice(BAIL.length) : message);
+        this.message = message;
         this.name = new.target.name;
         const { urn, provider, phase, hints = [], reason } = facts;
         for (const [name, value] of Object.entries({ urn, provider, phase, reason })) {
@@ -49,6 +59,10 @@ export class StackwrightError extends Error {
         Object.defineProperty(this, "hints", { value: hints, enumerable: hints.length !== 0 });
         Object.defineProperty(this, "result", { writable: true, value: undefined });
         Object.defineProperty(this, "programStack", { writable: true, value: undefined });
+    }
+
+    override toString(): string {
+        return `${this.name}: ${this.message.startsWith(BAIL) ? this.message.slice(BAIL.length) : this.message}`;
     }
 }
 

@@ -55,8 +55,10 @@ def test_a_graceful_cancellation_finishes_and_records_what_runs(make_engine: Mak
             gate.opened.set()
             with pytest.raises(sw.CancelledError) as caught:
                 await operation
+            assert caught.value.message == "BAIL: update canceled" and str(caught.value) == "update canceled"
             result = caught.value.result
             assert result is not None and result.outcome == "failed", "as the reference engine counts it"
+            assert "\nupdate canceled\n" in result.tree()
             assert [name for method, name in gate.calls if method == "create"] == ["first"]
             names = [item["urn"] for item in (await stack.export_deployment())["deployment"]["resources"]]
             assert any(name.endswith("::first") for name in names)

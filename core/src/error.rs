@@ -46,6 +46,9 @@ macro_rules! error_kinds {
     };
 }
 
+/// What the message of a cancelled operation's error begins with, as the reference engine's does.
+pub(crate) const BAIL: &str = "BAIL: ";
+
 /// How the reference engine sorts errors, for hosts that do, too. Each [`ErrorKind`] belongs to one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
@@ -249,10 +252,16 @@ impl Error {
         self.0.kind
     }
 
-    /// Returns the text for people.
+    /// Returns the text for people; that of a cancelled operation begins with `BAIL: `, see [`Self::words`].
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// Returns the text without the mark `BAIL: ` that hosts of the reference engine look for in the message.
+    #[must_use]
+    pub fn words(&self) -> &str {
+        self.0.message.strip_prefix(BAIL).unwrap_or(&self.0.message)
     }
 
     /// Returns the resource that the error is about, when it is about one.

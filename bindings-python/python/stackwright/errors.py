@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 if TYPE_CHECKING:
     from .result import Result
@@ -27,6 +27,9 @@ __all__ = [
     "Status",
     "UnavailableError",
 ]
+
+
+_BAIL: Final = "BAIL: "
 
 
 class Error(Exception):
@@ -53,6 +56,8 @@ class Error(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
+        """The text as hosts of the reference engine know it: that of a cancelled operation begins with ``BAIL: ``. ``str()``
+        leaves that out, and adds the hints."""
         self.urn = urn
         """The resource that the error is about."""
         self.provider = provider
@@ -65,7 +70,7 @@ class Error(Exception):
         """What the operation did before it failed, when an operation failed."""
 
     def __str__(self) -> str:
-        return "\n".join([self.message, *(f"hint: {hint}" for hint in self.hints)])
+        return "\n".join([self.message.removeprefix(_BAIL), *(f"hint: {hint}" for hint in self.hints)])
 
 
 class InvalidInputError(Error):

@@ -47,7 +47,12 @@ impl OperationResult {
     /// Draws the steps as a tree for people; below it stand warnings and what failed, and why the operation did.
     #[must_use]
     pub fn tree(&self) -> String {
-        let mut tree = render(&self.steps, &self.changes);
+        // What was refused before it came to any resource says nothing about how many there are.
+        let came_to_nothing = self.error.is_some() && self.steps.is_empty() && self.changes.is_empty();
+        let mut tree = match came_to_nothing {
+            true => String::new(),
+            false => render(&self.steps, &self.changes),
+        };
         let said: Vec<_> = self
             .diagnostics
             .iter()
@@ -55,10 +60,10 @@ impl OperationResult {
             .map(told)
             .collect();
         if !said.is_empty() {
-            tree.push_str(&format!("\n{}\n", said.join("\n")));
+            append(&mut tree, &said.join("\n"));
         }
         if let Some(error) = &self.error {
-            tree.push_str(&format!("\n{error}\n"));
+            append(&mut tree, error.words());
             if let Some(urn) = error.urn() {
                 tree.push_str(&format!("  resource: {urn}\n"));
             }
@@ -87,6 +92,15 @@ impl OperationResult {
             None => Ok(self),
         }
     }
+}
+
+/// Adds a paragraph.
+fn append(tree: &mut String, paragraph: &str) {
+    if !tree.is_empty() {
+        tree.push('\n');
+    }
+    tree.push_str(paragraph);
+    tree.push('\n');
 }
 
 /// Returns a diagnostic as a line for people.

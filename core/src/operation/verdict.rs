@@ -3,7 +3,7 @@
 use super::Frame;
 use crate::{
     diagnostic::{Diagnostic, Severity},
-    error::{Error, ErrorKind},
+    error::{BAIL, Error, ErrorKind},
     executor::Failure,
     urn::Urn,
 };
@@ -29,7 +29,7 @@ impl Frame {
         if self.control.is_cancelled() {
             return Some(Error::new(
                 ErrorKind::Cancelled,
-                format!("BAIL: {} canceled", self.noun()),
+                format!("{BAIL}{} canceled", self.noun()),
             ));
         }
         if failures.is_empty() {

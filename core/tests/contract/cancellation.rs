@@ -23,6 +23,12 @@ async fn a_cancellation_reaches_every_provider_and_what_ran_is_recorded() {
     let error = result.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert_eq!(error.message(), "BAIL: update canceled");
+    assert_eq!(error.words(), "update canceled");
+    assert!(
+        result.tree().ends_with("\nupdate canceled\n"),
+        "{}",
+        result.tree()
+    );
     assert_ne!(result.outcome, OperationOutcome::Succeeded);
     let names: Vec<_> = result
         .snapshot

@@ -82,6 +82,19 @@ async fn a_status_says_whether_the_state_of_the_real_thing_is_known() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_tree_of_a_refused_operation_says_nothing_of_how_many_resources_there_are() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    assert!(update(&stack, CREATED).wait().await.error.is_none());
+    let options = OperationOptions::from_json(br#"{"targetSnippets":["a"]}"#).unwrap();
+    let refused = stack.start(OperationKind::Update, options, Some(program(CREATED)));
+    let result = refused.wait().await;
+    let error = result.error.clone().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(result.tree().starts_with(error.message()), "{}", result.tree());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_configuration_that_can_not_be_decrypted_names_the_key_and_ends_the_events() {
     let mut config = Config::new();
     let key = ConfigKey::new("shop", "token");
