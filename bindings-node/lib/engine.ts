@@ -14,7 +14,7 @@ import {
     stackReaderHost,
 } from "./host";
 import { native, type Native } from "./native";
-import { type Names, refuseUnknown } from "./options";
+import { type Names, refuseUnknown, requireFunction, requireMethods, requireObject } from "./options";
 import type { Provider, Resolver } from "./provider";
 import { addProgram, type AnyProgram } from "./program";
 import { findDirectory } from "./sdk/find";
@@ -124,6 +124,13 @@ export class Engine {
             throw new InvalidInputError("an engine needs a store, file://./state for instance");
         }
         refuseUnknown("an engine", options, ENGINE_OPTIONS);
+        requireObject("providers", options.providers);
+        requireObject("plugins", options.plugins);
+        requireFunction("resolver", options.resolver);
+        requireFunction("fetch", options.fetch);
+        requireFunction("autonamer", options.autonamer);
+        requireMethods("stackReader", options.stackReader, ["stackOutputs", "stackResourceOutputs"]);
+        requireMethods("secrets", options.secrets, ["encrypt", "decrypt"]);
         for (const [name, provider] of Object.entries(options.providers ?? {})) {
             refuseClass(name, provider);
         }
@@ -168,6 +175,8 @@ export class Engine {
     async stack(name: string, options: StackOptions = {}): Promise<Stack> {
         this.#requireOpen();
         refuseUnknown("a stack", options, STACK_OPTIONS);
+        requireObject("tags", options.tags);
+        requireFunction("journal", options.journal);
         for (const [tag, value] of Object.entries(options.tags ?? {})) {
             if (typeof value !== "string") {
                 throw new InvalidInputError(`the value of the tag "${tag}" must be a text`);

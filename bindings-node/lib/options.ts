@@ -26,6 +26,29 @@ export function refuseUnknown(
     }
 }
 
+/** Refuses what is no function where an option takes one, before anything starts; `undefined` says nothing. */
+export function requireFunction(option: string, value: unknown): void {
+    if (value !== undefined && typeof value !== "function") {
+        throw new InvalidInputError(`${option} is a function, not ${described(value)}`);
+    }
+}
+
+/** Refuses what is no object by names where an option takes one; `undefined` says nothing. */
+export function requireObject(option: string, value: unknown): void {
+    if (value !== undefined && (typeof value !== "object" || value === null || Array.isArray(value))) {
+        throw new InvalidInputError(`${option} is an object, not ${described(value)}`);
+    }
+}
+
+/** Refuses what lacks one of the methods that the engine will call; `undefined` says nothing. */
+export function requireMethods(option: string, value: unknown, methods: readonly string[]): void {
+    requireObject(option, value);
+    const missing = methods.find((name) => typeof (value as { [name: string]: unknown })?.[name] !== "function");
+    if (value !== undefined && missing !== undefined) {
+        throw new InvalidInputError(`${option} has no method ${missing}()`);
+    }
+}
+
 /** Returns the name that a misspelt one is most likely meant to be, if one is near. */
 function nearest(misspelt: string, names: readonly string[]): string | undefined {
     const [best] = names
@@ -51,5 +74,11 @@ function distance(from: string, to: string): number {
 
 /** Says what a value is, without saying what is in it. */
 export function described(value: unknown): string {
-    return value === null ? "null" : `a ${typeof value}`;
+    if (value === null) {
+        return "null";
+    }
+    if (typeof value === "object") {
+        return Array.isArray(value) ? "a list" : "an object";
+    }
+    return `a ${typeof value}`;
 }

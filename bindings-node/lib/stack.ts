@@ -3,7 +3,7 @@ import type { Bridge } from "./bridge";
 import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
 import type { Native } from "./native";
 import { Operation, OPERATION_OPTIONS, type OperationOptions, Result } from "./operation";
-import { described, refuseUnknown } from "./options";
+import { described, refuseUnknown, requireFunction } from "./options";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyMap } from "./values";
 
@@ -21,9 +21,7 @@ function checkOptions(what: string, options: ProgramOptions): void {
         throw new InvalidInputError(`${what} takes options; to be held to a result's plan: { plan: result }`);
     }
     refuseUnknown(what, options, PROGRAM_OPTIONS);
-    if (options.onEvent !== undefined && typeof options.onEvent !== "function") {
-        throw new InvalidInputError(`onEvent is a function, not ${described(options.onEvent)}`);
-    }
+    requireFunction("onEvent", options.onEvent);
     if (options.signal !== undefined && typeof options.signal?.addEventListener !== "function") {
         throw new InvalidInputError(`signal is an AbortSignal, not ${described(options.signal)}`);
     }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Secret } from "stackwright";
+import { Engine, Secret } from "stackwright";
 
 import { failureOf, Memory, memoryEngine } from "./support.mjs";
 
@@ -64,6 +64,27 @@ test("options that nobody could act on are refused before anything happens", asy
     assert.equal(provider.things.size, 0);
     assert.equal((await stack.up({ dryRun: true })).changes.create, 2);
     assert.equal(provider.things.size, 0);
+});
+
+test("options of engines and stacks of a wrong type are refused when they are given", async () => {
+    for (const [options, message] of [
+        [{ providers: [new Memory()] }, /providers is an object, not a list/],
+        [{ plugins: 5 }, /plugins is an object, not a number/],
+        [{ resolver: "127.0.0.1:1" }, /resolver is a function, not a string/],
+        [{ fetch: {} }, /fetch is a function, not an object/],
+        [{ autonamer: 5 }, /autonamer is a function, not a number/],
+        [{ stackReader: () => ({}) }, /stackReader is an object, not a function/],
+        [{ stackReader: { stackOutputs: () => ({}) } }, /stackReader has no method stackResourceOutputs\(\)/],
+        [{ secrets: { encrypt: () => [] } }, /secrets has no method decrypt\(\)/],
+    ]) {
+        const failure = await refusal(() => new Engine({ store: "memory://", ...options }));
+        assert.equal(failure.code, "invalid_input", failure.stack);
+        assert.match(failure.message, message);
+    }
+    const engine = memoryEngine(new Memory());
+    assert.match((await refusal(() => engine.stack("shop/dev", { journal: 5 }))).message, /journal is a function, not a number/);
+    assert.match((await refusal(() => engine.stack("shop/dev", { tags: ["a"] }))).message, /tags is an object, not a list/);
+    assert.deepEqual(await engine.stacks(), []);
 });
 
 test("a state is imported as an object, and what cannot be one is refused without its content", async () => {

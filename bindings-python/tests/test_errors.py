@@ -6,13 +6,14 @@ import asyncio
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import stackwright as sw
 from stackwright import _stackwright as native
 from stackwright import errors
 
-from conftest import MakeEngine
+from conftest import MakeEngine, Memory
 
 
 def test_there_is_one_class_for_each_kind_of_the_engine() -> None:
@@ -73,6 +74,43 @@ def test_an_unknown_option_is_named_as_the_caller_wrote_it(make_engine: MakeEngi
                 stack.preview(paralell=3)  # type: ignore[call-arg]
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("providers", ["mem"], "providers takes a dictionary of providers by the names of their packages, not list"),
+        ("plugins", "somewhere", "plugins takes stackwright.Plugins, not str"),
+        ("resolver", "127.0.0.1:1", "resolver takes a function, not str"),
+        ("passphrase", 5, "passphrase takes a text, not int"),
+        ("store", 5, "store takes a URL as a text, not int"),
+    ],
+)
+def test_options_of_an_engine_of_a_wrong_type_are_named(option: str, value: Any, expected: str) -> None:
+    with pytest.raises(TypeError, match=expected):
+        sw.Engine(**{"store": "memory://", option: value})
+
+
+def test_what_is_no_function_is_refused_before_anything_starts(make_engine: MakeEngine, memory: Memory) -> None:
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            for option, value in (("config", ["a"]), ("tags", 5)):
+                with pytest.raises(TypeError, match=f"{option} takes a dictionary of .* by .*, not {type(value).__name__}"):
+                    await engine.stack("shop/dev", one, **{option: value})  # type: ignore[arg-type]
+            with pytest.raises(sw.InvalidInputError, match="a program is a function, not int"):
+                await engine.stack("shop/dev", 5)  # type: ignore[arg-type]
+            assert await engine.stacks() == []
+            stack = await engine.stack("shop/dev", one)
+            for start in (stack.preview, stack.up, stack.refresh, stack.destroy):
+                with pytest.raises(TypeError, match="on_event takes a function, not str"):
+                    start(on_event="print")  # type: ignore[arg-type]
+            assert await stack.history() == [] and memory.calls == []
+
+    asyncio.run(run())
+
+
+def one(ctx: sw.Context) -> None:
+    ctx.resource("mem:index:Thing", "a")
 
 
 @pytest.mark.parametrize("is_async", [True, False])

@@ -17,6 +17,21 @@ def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
 
 
+def require(option: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
+    """Refuses a value of another kind for an option, before anything starts; ``None`` is no value.
+
+    :raises TypeError: that names the option.
+    """
+    if value is not None and not isinstance(value, kind):
+        raise TypeError(f"{option} takes {wanted}, not {type(value).__name__}")
+
+
+def require_function(option: str, value: object, wanted: str = "a function") -> None:
+    """Refuses what cannot be called, as :func:`require` does."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{option} takes {wanted}, not {type(value).__name__}")
+
+
 def described(
     what: str,
     function: Callable[[Any], Any],

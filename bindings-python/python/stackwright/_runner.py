@@ -51,6 +51,20 @@ runtime's address."""
 Prepared = Union[tuple[Callable[[Run], None], "Completions | None", bool], str]
 
 
+def check(program: object) -> None:
+    """Refuses what cannot be a program.
+
+    :raises InvalidInputError: that says why.
+    """
+    if program is None or isinstance(program, LanguageRuntime):
+        return
+    function = program.function if isinstance(program, PulumiProgram) else program
+    if not callable(function):
+        raise InvalidInputError(f"a program is a function, not {type(function).__name__}")
+    if is_generator(function):
+        raise never_runs(getattr(function, "__name__", type(function).__name__))
+
+
 def prepare(program: Program | None, failures: list[BaseException]) -> Prepared | None:
     """Returns what the native half needs to start a program; called on the event loop of the operation.
 
@@ -60,11 +74,8 @@ def prepare(program: Program | None, failures: list[BaseException]) -> Prepared 
         return None
     if isinstance(program, LanguageRuntime):
         return program.address
+    check(program)
     function: Callable[..., Any] = program.function if isinstance(program, PulumiProgram) else program
-    if not callable(function):
-        raise InvalidInputError(f"a program is a function, not {type(function).__name__}")
-    if is_generator(function):
-        raise never_runs(getattr(function, "__name__", type(function).__name__))
     if isinstance(program, PulumiProgram) or not _takes_context(function):
         return _sdk_program(function, failures)
     loop = asyncio.get_running_loop()

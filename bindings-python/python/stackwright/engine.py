@@ -15,8 +15,9 @@ from . import host as _host
 from . import journal as _journal
 from . import provider as _provider
 from ._bridge import answer
+from ._callback import require, require_function
 from ._raised import Raised
-from ._runner import Program
+from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
 from .errors import InvalidInputError
@@ -110,6 +111,11 @@ class Engine:
         for option, number in (("threads", threads), ("provider_threads", provider_threads)):
             if not isinstance(number, int) or not 0 < number <= _MOST_THREADS:
                 raise InvalidInputError(f"{option} must be a number from 1 to {_MOST_THREADS}, not {number!r}")
+        require("store", store, str, "a URL as a text")
+        require("passphrase", passphrase, str, "a text")
+        require("providers", providers, Mapping, "a dictionary of providers by the names of their packages")
+        require("plugins", plugins, Plugins, "stackwright.Plugins")
+        require_function("resolver", resolver)
         plugins = plugins or Plugins()
         self._raised = Raised()
         described = {name: _provider.describe(name, value, self._raised) for name, value in (providers or {}).items()}
@@ -186,6 +192,9 @@ class Engine:
         :param journal: Receives every change of the state before the engine goes on.
         """
         self._require_open()
+        check(program)
+        require("config", config, Mapping, "a dictionary of values by key")
+        require("tags", tags, Mapping, "a dictionary of texts by name")
         for name_of_tag, value in (tags or {}).items():
             if not isinstance(name_of_tag, str) or not isinstance(value, str):
                 raise InvalidInputError(f"the tag {name_of_tag!r} and its value must be texts")

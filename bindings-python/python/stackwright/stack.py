@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from . import options as _options
 from ._bridge import answer
+from ._callback import require_function
 from ._raised import Raised, explain
 from ._runner import Program, prepare
 from ._stackwright import Stack as NativeStack
@@ -123,6 +124,7 @@ class Stack:
         options: OperationOptions,
     ) -> Operation:
         self._engine._require_open()
+        require_function("on_event", on_event)
         if is_preview is None:
             is_preview = options.get("dry_run") or False
             if not isinstance(is_preview, bool):
