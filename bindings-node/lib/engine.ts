@@ -215,6 +215,10 @@ export class Engine {
         return this.close();
     }
 
+    toString(): string {
+        return "an engine of Stackwright";
+    }
+
     #requireOpen(): void {
         if (this.#closed) {
             throw new InvalidInputError("the engine is closed");

@@ -340,6 +340,10 @@ export class Operation implements PromiseLike<Result> {
         return this.#result.finally(settled);
     }
 
+    toString(): string {
+        return `operation of ${this.#subject.stack}: await it for its result`;
+    }
+
     /** Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up. */
     cancel(): void {
         this.#native.cancel();

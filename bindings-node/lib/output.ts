@@ -92,6 +92,10 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
     toString(): never {
         throw new Error("an output is not a text: use apply(), or await it");
     }
+
+    toJSON(): never {
+        throw new Error("an output is not JSON: make the JSON of its value with apply(), or await it");
+    }
 }
 
 /** Tells whether a value must be awaited or traced before it can be sent. */

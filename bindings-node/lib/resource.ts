@@ -77,7 +77,10 @@ export class Resource implements PromiseLike<Registered> {
         return this.#output((registered) => registered.outputs) as Output<PropertyMap>;
     }
 
-    /** Returns one output; whoever uses it depends on this resource. */
+    /**
+     * Returns one output; whoever uses it depends on this resource. One that the resource does not have is `null`, as those
+     * are that a provider leaves out; in previews it is unknown.
+     */
     get(name: string): Output {
         return this.#output((registered) => {
             const value = registered.outputs[name];
@@ -86,6 +89,18 @@ export class Resource implements PromiseLike<Registered> {
             }
             return registered.unknown || this.dryRun ? new Unknown() : null;
         }) as Output;
+    }
+
+    toString(): never {
+        throw new Error(`${this.#named()} is not a text: use its urn, its id or an output of it, with apply() or await`);
+    }
+
+    toJSON(): never {
+        throw new Error(`${this.#named()} is not JSON: make the JSON of its outputs with apply(), or await them`);
+    }
+
+    #named(): string {
+        return `the resource "${this.name}" (${this.type})`;
     }
 
     #output(take: (registered: Registered) => Traced["value"]): Output<unknown> {

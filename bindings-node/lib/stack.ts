@@ -142,6 +142,10 @@ export class Stack {
         return awaited(() => this.#native.remove(options.force ?? false));
     }
 
+    toString(): string {
+        return `stack ${this.name}`;
+    }
+
     #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: string = kind): Operation {
         this.#requireOpen();
         checkOptions(`${called}()`, options);

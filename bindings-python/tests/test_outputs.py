@@ -103,6 +103,32 @@ def test_an_output_can_not_be_mistaken_for_its_value(make_engine: MakeEngine, me
     asyncio.run(run())
 
 
+def test_apply_says_that_it_takes_no_async_function(make_engine: MakeEngine, memory: Memory) -> None:
+    async def later(value: int) -> int:
+        raise AssertionError("it never runs")
+
+    def hidden(value: int) -> Any:
+        return later(value)
+
+    async def program(ctx: sw.Context) -> None:
+        a = ctx.resource(THING, "a", {"x": 1})
+        with pytest.raises(TypeError, match="not an async one; in an async program, await the output"):
+            a["x"].apply(later)
+        # What is seen only when it has been called.
+        with pytest.raises(TypeError, match="not an async one"):
+            await a["x"].apply(hidden)
+        ctx.resource(THING, "b", {"x": a["x"].apply(hidden)})
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.ProgramError, match="not an async one"):
+                await stack.up()
+            assert memory.count("create") == 1
+
+    asyncio.run(run())
+
+
 def test_a_dependency_is_one_resource_or_several_or_urns(make_engine: MakeEngine, memory: Memory) -> None:
     async def program(ctx: sw.Context) -> None:
         a = ctx.resource(THING, "a")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from ._callback import is_async
 from ._stackwright import find_outputs
 from .values import UNKNOWN, Awaited, Secret, is_unknown, secret
 
@@ -147,7 +149,12 @@ class Output(Awaited, Generic[T]):
         return self.apply(lambda value: _element(value, key))
 
     def apply(self, function: Callable[[T], U]) -> Output[U]:
-        """Returns the output of ``function`` on the value: not called while that is unknown, secret when that is."""
+        """Returns the output of ``function`` on the value: not called while that is unknown, secret when that is.
+
+        :raises TypeError: for an ``async`` function; an ``async`` program awaits the output instead.
+        """
+        if is_async(function):
+            raise TypeError(_NOT_ASYNC)
 
         def read() -> Any:
             return _map(self._resolved(), function)
@@ -230,12 +237,20 @@ def _add(found: Sequence[Deferred[Any]], sources: dict[int, Deferred[Any]]) -> b
     return known
 
 
+_NOT_ASYNC = "apply() takes an ordinary function, not an async one; in an async program, await the output and then what you need"
+
+
 def _map(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, Secret):
         return secret(_map(value.value, function))
     if is_unknown(value):
         return UNKNOWN
-    return function(value)
+    made = function(value)
+    if inspect.iscoroutine(made):
+        # Nobody would run it.
+        made.close()
+        raise TypeError(_NOT_ASYNC)
+    return made
 
 
 def _element(value: Any, key: str | int) -> Any:

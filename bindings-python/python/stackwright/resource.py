@@ -22,7 +22,11 @@ UNKNOWN_ID: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
 class Resource(Deferred["Resource"]):
-    """A registered resource. ``resource["name"]`` is an output; awaiting it waits until it has been created or changed."""
+    """A registered resource. ``resource["name"]`` is an output; awaiting it waits until it has been created or changed.
+
+    An output that the resource does not have is ``None``, as those are that a provider leaves out; in previews it is unknown.
+    :attr:`outputs` of an awaited resource has those alone that are there.
+    """
 
     __slots__ = ("_children", "_registered", "custom", "name", "type")
 
