@@ -323,7 +323,9 @@ typedef void (*sw_notice_t)(void *user_data);
  * ITS FUNCTIONS ARE CALLED CONCURRENTLY, many at a time and from any thread. Each that is null does what the
  * comment beside it says. All values have the plain JSON form: secrets are
  * `{"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": …}`, and during previews an
- * unknown value is the text `04da6b54-80e4-46f7-96ec-b56ff0331ba9`.
+ * unknown value is the text `04da6b54-80e4-46f7-96ec-b56ff0331ba9`. Numbers that JSON has not are
+ * `{"4dabf18193072939515e22adb298388d": "8ad145fe-0d11-4827-bfd7-1abcbf086f5c", "value": "7ff8000000000000"}`, the
+ * value being their bits as IEEE 754 has them: that is NaN, `7ff0000000000000` infinity. Programs have the same form.
  *
  * A view is a part of a resource that its provider tells of, and that is shown and recorded as a resource of its own:
  * `{"type", "name", "parentType", "parentName", "inputs", "outputs"}`, the parent being another view. What `create`,
@@ -547,8 +549,8 @@ typedef struct sw_engine_options_t {
    * JSON: `{"store": "file:///srv/state" or "memory://", "passphrase": "…", "baseDirectory": "/srv", "plugins":
    * {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
    * ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false}}`. Only the store is required. Without a
-   * passphrase, secrets are only encoded, not encrypted. Relative folders stand below `baseDirectory`, which is
-   * the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
+   * passphrase, secrets are only encoded, not encrypted. Relative folders (`file://./state`, and `file://state`, which is
+   * the same) stand below `baseDirectory`, which is the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
    * encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
    * the name for whoever opens them again, never a key; what is encrypted otherwise is opened as without them.
    */
@@ -844,7 +846,8 @@ sw_status_t sw_context_register_async(const struct sw_context_t *context,
 /**
  * Looks at something without managing it and waits for the answer. `read` is JSON: `{"type", "name", "id"}` and any
  * of `parent`, `inputs`, `dependencies`, `provider`, `version`, `pluginDownloadURL`, `additionalSecretOutputs`. The
- * result is that of `sw_context_register`.
+ * result is that of `sw_context_register`. Of the type `pulumi:pulumi:StackReference`, with the input `name` (`project/stack`,
+ * or `organization/project/stack`), it reads another stack: `/outputs/outputs` has what that one gives out.
  *
  * # Safety
  * `context` must be null or alive, `read` readable, `registered` null or writable, `error` null or writable.
@@ -1244,14 +1247,29 @@ void sw_stack_free(struct sw_stack_t *stack);
 /**
  * Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
  *
- * `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `refreshProgram`, `destroyProgram`,
- * `continueOnError`, `ignoreProtect`, `targets`, `targetDependents`, `excludes`, `excludeDependents`, `replaceTargets` (lists
- * of URNs; in globs `*` stands for anything but a colon, `**` for anything), `showSecrets`, `message`, `clearPendingCreates`,
- * `holdSession` (see `sw_operation_release`), `generatePlan`, `plan`: the document that the result of an operation with
- * `generatePlan` has, to which this operation is held, and `requiredPolicies` and `localPolicyPacks`: lists of `{"name",
- * "version"?, "address"?, "downloadUrl"?, "checksums"?, "config"?}`. Without an address the engine's resolver is asked for an
- * `analyzer`; `config` has by policy, or for `all`, a level (`advisory`, `mandatory`, `remediate`, `disabled`) or an object
- * with `enforcementLevel`.
+ * `options` is JSON, or empty: an object with any of
+ *
+ * - `dryRun`: only say what would be done; `parallel`: how many steps may work at a time, 16 for 0;
+ * - `refresh`: read every resource first; `refreshProgram`: a refresh runs the program, which says how providers are
+ *   configured, and so does the refresh of an update or destroy; `destroyProgram`: a destroy runs the program;
+ * - `targets`: the only resources to be worked on, `targetDependents`: and what depends on them; `excludes`: resources to be
+ *   left alone, `excludeDependents`: and what depends on them; `replaceTargets`: resources to be replaced whatever has
+ *   changed. These are lists of URNs; in globs `*` stands for anything but a colon, `**` for anything;
+ * - `continueOnError`: a failed step stops only what depends on it; `ignoreProtect`: delete and replace protected
+ *   resources, too; `clearPendingCreates`: forget interrupted creations when the operation has succeeded;
+ * - `plan`: what the operation is held to, the document that the result of one with `generatePlan` has; `generatePlan`:
+ *   write down what is found; `strict`: preview first, where no plan is given, and hold the operation to that;
+ * - `requiredPolicies` and `localPolicyPacks`: lists of `{"name", "version"?, "address"?, "downloadUrl"?, "checksums"?,
+ *   "config"?}`. Without an address the engine's resolver is asked for an `analyzer`; `config` has by policy, or for `all`,
+ *   a level (`advisory`, `mandatory`, `remediate`, `disabled`) or an object with `enforcementLevel`;
+ * - `useLegacyDiff`: compare inputs before asking providers; `useLegacyRefreshDiff`: a refresh reports what its outputs
+ *   say; `disableResourceReferences`, `disableOutputValues`: programs are not told that the monitor understands these;
+ *   `disableProviderPreview`: previews show inputs as outputs;
+ * - `showSecrets`: keep secret values in events, as secrets whose `ciphertext` is the base64 of their JSON; `noEvents`:
+ *   make events only while somebody listens; `message`: a note for the history;
+ * - `holdSession`: keep the monitor and the providers after the result, see `sw_operation_release`;
+ * - `parallelDiff`, `skipPluginPreInstall`, `experimental`: accepted, and change nothing; `snippets`, `targetSnippets`: not
+ *   supported yet, an operation with one of them is refused before anything happens.
  *
  * `program` is run instead of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a destroy
  * only with `destroyProgram`. On success it is taken over. An operation that cannot begin fails in `sw_operation_wait`.

@@ -48,8 +48,8 @@ pub struct sw_engine_options_t {
     /// JSON: `{"store": "file:///srv/state" or "memory://", "passphrase": "…", "baseDirectory": "/srv", "plugins":
     /// {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
     /// ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false}}`. Only the store is required. Without a
-    /// passphrase, secrets are only encoded, not encrypted. Relative folders stand below `baseDirectory`, which is
-    /// the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
+    /// passphrase, secrets are only encoded, not encrypted. Relative folders (`file://./state`, and `file://state`, which is
+    /// the same) stand below `baseDirectory`, which is the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
     /// encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
     /// the name for whoever opens them again, never a key; what is encrypted otherwise is opened as without them.
     pub settings: sw_bytes_view_t,

@@ -170,7 +170,10 @@ export class ProgramContext {
         return new Component(type, name, answer, componentOf(options.parent), this.dryRun, this.#await, register);
     }
 
-    /** Reads a resource that is not managed here. */
+    /**
+     * Reads a resource that is not managed here. The outputs of another stack are read by its name, as
+     * `read("pulumi:pulumi:StackReference", "net", "net/prod", { name: "net/prod" }).get("outputs")`.
+     */
     read(type: string, name: string, id: Input, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
         checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
         const answer = (async () => {

@@ -34,7 +34,10 @@ export interface PluginOptions {
 }
 
 export interface EngineOptions {
-    /** Where states live: `file:///absolute/folder`, `file://./relative/folder` or `memory://`. */
+    /**
+     * Where states live: `file:///absolute/folder`, `file://./relative/folder` (`file://relative/folder` is the same: there is
+     * no host in it) or `memory://`.
+     */
     store: string;
     /** What secrets are encrypted with; without it, secrets are only encoded. */
     passphrase?: string;

@@ -107,3 +107,21 @@ def test_the_own_api_reads_other_stacks_too(tmp_path: Path, memory: Memory) -> N
         outputs = engine.stack("shop/dev", program).up().outputs
         assert outputs["address"] == "10.9.9.9"
         assert outputs["resources"] == {"urn:pulumi:dev::net::a:b:C::c": {"type": "a:b:C", "outputs": {"x": 1}}}
+
+
+@pytest.mark.parametrize("name", ["net/dev", "organization/net/dev"])
+def test_a_program_of_the_own_api_reads_another_stack_by_its_name(make_engine: MakeEngine, memory: Memory, name: str) -> None:
+    async def program(ctx: sw.Context) -> None:
+        net = ctx.read("pulumi:pulumi:StackReference", "net", name, {"name": name})
+        ctx.resource(THING, "first", {"text": net["outputs"]["address"]})
+        ctx.export("key", net["outputs"]["key"])
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            await (await engine.stack("net/dev", network)).up()
+            stack = await engine.stack("shop/dev", program)
+            assert (await stack.preview()).outputs == {"key": sw.Secret("k3y")}
+            assert (await stack.up()).outputs == {"key": sw.Secret("k3y")}
+            assert {"text": "10.0.0.1"} in memory.things.values()
+
+    asyncio.run(run())

@@ -93,7 +93,8 @@ pub unsafe extern "C" fn sw_context_register_async(
 
 /// Looks at something without managing it and waits for the answer. `read` is JSON: `{"type", "name", "id"}` and any
 /// of `parent`, `inputs`, `dependencies`, `provider`, `version`, `pluginDownloadURL`, `additionalSecretOutputs`. The
-/// result is that of `sw_context_register`.
+/// result is that of `sw_context_register`. Of the type `pulumi:pulumi:StackReference`, with the input `name` (`project/stack`,
+/// or `organization/project/stack`), it reads another stack: `/outputs/outputs` has what that one gives out.
 ///
 /// # Safety
 /// `context` must be null or alive, `read` readable, `registered` null or writable, `error` null or writable.

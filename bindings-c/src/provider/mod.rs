@@ -44,7 +44,9 @@ pub type sw_give_up_t = Option<unsafe extern "C" fn(user_data: *mut c_void, call
 /// ITS FUNCTIONS ARE CALLED CONCURRENTLY, many at a time and from any thread. Each that is null does what the
 /// comment beside it says. All values have the plain JSON form: secrets are
 /// `{"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": …}`, and during previews an
-/// unknown value is the text `04da6b54-80e4-46f7-96ec-b56ff0331ba9`.
+/// unknown value is the text `04da6b54-80e4-46f7-96ec-b56ff0331ba9`. Numbers that JSON has not are
+/// `{"4dabf18193072939515e22adb298388d": "8ad145fe-0d11-4827-bfd7-1abcbf086f5c", "value": "7ff8000000000000"}`, the
+/// value being their bits as IEEE 754 has them: that is NaN, `7ff0000000000000` infinity. Programs have the same form.
 ///
 /// A view is a part of a resource that its provider tells of, and that is shown and recorded as a resource of its own:
 /// `{"type", "name", "parentType", "parentName", "inputs", "outputs"}`, the parent being another view. What `create`,

@@ -34,14 +34,29 @@ pub enum sw_operation_kind_t {
 
 /// Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
 ///
-/// `options` is JSON, or empty: any of `dryRun`, `parallel`, `refresh`, `refreshProgram`, `destroyProgram`,
-/// `continueOnError`, `ignoreProtect`, `targets`, `targetDependents`, `excludes`, `excludeDependents`, `replaceTargets` (lists
-/// of URNs; in globs `*` stands for anything but a colon, `**` for anything), `showSecrets`, `message`, `clearPendingCreates`,
-/// `holdSession` (see `sw_operation_release`), `generatePlan`, `plan`: the document that the result of an operation with
-/// `generatePlan` has, to which this operation is held, and `requiredPolicies` and `localPolicyPacks`: lists of `{"name",
-/// "version"?, "address"?, "downloadUrl"?, "checksums"?, "config"?}`. Without an address the engine's resolver is asked for an
-/// `analyzer`; `config` has by policy, or for `all`, a level (`advisory`, `mandatory`, `remediate`, `disabled`) or an object
-/// with `enforcementLevel`.
+/// `options` is JSON, or empty: an object with any of
+///
+/// - `dryRun`: only say what would be done; `parallel`: how many steps may work at a time, 16 for 0;
+/// - `refresh`: read every resource first; `refreshProgram`: a refresh runs the program, which says how providers are
+///   configured, and so does the refresh of an update or destroy; `destroyProgram`: a destroy runs the program;
+/// - `targets`: the only resources to be worked on, `targetDependents`: and what depends on them; `excludes`: resources to be
+///   left alone, `excludeDependents`: and what depends on them; `replaceTargets`: resources to be replaced whatever has
+///   changed. These are lists of URNs; in globs `*` stands for anything but a colon, `**` for anything;
+/// - `continueOnError`: a failed step stops only what depends on it; `ignoreProtect`: delete and replace protected
+///   resources, too; `clearPendingCreates`: forget interrupted creations when the operation has succeeded;
+/// - `plan`: what the operation is held to, the document that the result of one with `generatePlan` has; `generatePlan`:
+///   write down what is found; `strict`: preview first, where no plan is given, and hold the operation to that;
+/// - `requiredPolicies` and `localPolicyPacks`: lists of `{"name", "version"?, "address"?, "downloadUrl"?, "checksums"?,
+///   "config"?}`. Without an address the engine's resolver is asked for an `analyzer`; `config` has by policy, or for `all`,
+///   a level (`advisory`, `mandatory`, `remediate`, `disabled`) or an object with `enforcementLevel`;
+/// - `useLegacyDiff`: compare inputs before asking providers; `useLegacyRefreshDiff`: a refresh reports what its outputs
+///   say; `disableResourceReferences`, `disableOutputValues`: programs are not told that the monitor understands these;
+///   `disableProviderPreview`: previews show inputs as outputs;
+/// - `showSecrets`: keep secret values in events, as secrets whose `ciphertext` is the base64 of their JSON; `noEvents`:
+///   make events only while somebody listens; `message`: a note for the history;
+/// - `holdSession`: keep the monitor and the providers after the result, see `sw_operation_release`;
+/// - `parallelDiff`, `skipPluginPreInstall`, `experimental`: accepted, and change nothing; `snippets`, `targetSnippets`: not
+///   supported yet, an operation with one of them is refused before anything happens.
 ///
 /// `program` is run instead of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a destroy
 /// only with `destroyProgram`. On success it is taken over. An operation that cannot begin fails in `sw_operation_wait`.
@@ -113,5 +128,21 @@ impl sw_stack_t {
             running,
             &known,
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_says_all_options_of_operations() {
+        let header = include_str!("../../../include/stackwright.h");
+        let end = header.find("sw_stack_start(").unwrap();
+        let comment = &header[header[..end].rfind("/**").unwrap()..end];
+        let options = serde_json::to_value(OperationOptions::default()).unwrap();
+        for name in options.as_object().unwrap().keys() {
+            assert!(comment.contains(&format!("`{name}`")), "the header lacks {name}");
+        }
     }
 }

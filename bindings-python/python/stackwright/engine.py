@@ -74,7 +74,8 @@ class Engine:
             stack = await engine.stack("shop/dev", program)
             print(await stack.preview())
 
-    :param store: Where states live: ``file://./folder``, ``file:///absolute/folder`` or ``memory://``.
+    :param store: Where states live: ``file://./folder`` (``file://folder`` is the same: there is no host in it),
+        ``file:///absolute/folder`` or ``memory://``.
     :param passphrase: Encrypts the secrets of its stacks; without it, they are only encoded, not encrypted.
     :param secrets: Encrypts them the host's own way instead; stacks that were encrypted with a passphrase still need it.
     :param providers: Objects that provide packages; see :class:`stackwright.Provider`.

@@ -112,7 +112,13 @@ class Context:
         /,
         **options: Unpack[ResourceOptions],
     ) -> Resource:
-        """Reads something that exists already, without managing it."""
+        """Reads something that exists already, without managing it.
+
+        The outputs of another stack are read as a ``pulumi:pulumi:StackReference``, by the name of that stack::
+
+            net = ctx.read("pulumi:pulumi:StackReference", "net", "net/prod", {"name": "net/prod"})
+            ctx.resource("notes:index:Note", "first", {"text": net["outputs"]["address"]})
+        """
         resource = Resource(self, type_, name, True)
         inputs = {} if inputs is None else inputs
 

@@ -10,7 +10,8 @@ use crate::{
 
 /// Opens the store of a URL: `file:///absolute/folder`, `file://./relative/folder` or `memory://`.
 ///
-/// Relative folders stand below `base`. A folder need not exist: the first write creates it. Each `memory://` is a new,
+/// Relative folders stand below `base`: there is no host in these URLs, as in those of the reference engine, so that
+/// `file://state` is the same as `file://./state`. A folder need not exist: the first write creates it. Each `memory://` is a new,
 /// empty store.
 ///
 /// # Errors
@@ -87,6 +88,7 @@ mod tests {
     fn relative_folders_stand_below_the_base() {
         assert_eq!(url_of("file:///abs/state").unwrap(), "file:///abs/state");
         assert_eq!(url_of("file://./state").unwrap(), "file:///base/state");
+        assert_eq!(url_of("file://state").unwrap(), "file:///base/state");
         assert_eq!(
             url_of("file://a%20b?no_tmp_dir=true").unwrap(),
             "file:///base/a b"
