@@ -9,8 +9,8 @@ use crate::{
     plugin::PluginSettings,
     property::hash::Fetch,
     provider::{
-        LoaderParts, PoolSettings, Provider, ProviderLoader, ProviderPool, Resolver, builtin::StackReader,
-        grpc::GrpcOptions,
+        LoaderParts, PluginInstaller, PoolSettings, Provider, ProviderLoader, ProviderPool, Resolver,
+        builtin::StackReader, grpc::GrpcOptions,
     },
     runtime::Runtime,
     secrets::SecretsProvider,
@@ -24,6 +24,7 @@ pub struct EngineBuilder {
     secrets: Option<Arc<dyn SecretsProvider>>,
     providers: BTreeMap<String, Arc<dyn Provider>>,
     resolver: Option<Arc<dyn Resolver>>,
+    installer: Option<Arc<dyn PluginInstaller>>,
     plugins: PluginSettings,
     pool: PoolSettings,
     calls: GrpcOptions,
@@ -41,6 +42,7 @@ impl EngineBuilder {
             secrets: None,
             providers: BTreeMap::new(),
             resolver: None,
+            installer: None,
             plugins: PluginSettings::default(),
             pool: PoolSettings::default(),
             calls: GrpcOptions::default(),
@@ -83,6 +85,13 @@ impl EngineBuilder {
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.resolver = Some(resolver);
+        self
+    }
+
+    /// Sets who installs plugins that are not found where [`Self::plugins`] says.
+    #[must_use]
+    pub fn installer(mut self, installer: Arc<dyn PluginInstaller>) -> Self {
+        self.installer = Some(installer);
         self
     }
 
@@ -152,6 +161,8 @@ impl EngineBuilder {
             runtime: self.runtime.clone(),
             in_process: self.providers,
             resolver: self.resolver,
+            installer: self.installer,
+            installations: Arc::default(),
             plugins: self.plugins,
             pool: pool.clone(),
             engine: Arc::clone(&service) as _,

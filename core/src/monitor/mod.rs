@@ -45,7 +45,7 @@ pub use registration::{Invoke, PackageChoice, Read, Registered, Registration};
 pub use status::WireStatus;
 
 use defaults::DefaultProviders;
-pub(crate) use defaults::UnrecordedDefaults;
+pub(crate) use defaults::{UnrecordedDefaults, recorded_packages};
 use in_flight::InFlight;
 use packages::Packages;
 use parents::Parents;

@@ -8,6 +8,23 @@ use crate::{
     provider::{PackageSource, PreparedProvider, ProviderWish, settings::ProviderSettings},
 };
 
+impl Monitor {
+    /// Has those plugins installed that are missing before the program runs; tells whether it still is to run.
+    ///
+    /// What is being installed when the user asks for an end is installed to its end, unless the user insists.
+    pub(crate) async fn install_beforehand(&self, plugins: &[ProviderWish]) -> bool {
+        let executor = self.0.generator.executor();
+        if let Some(_flight) = self.0.in_flight.enter() {
+            tokio::select! {
+                biased;
+                () = executor.terminated() => {}
+                () = self.0.generator.registry().source().install_beforehand(plugins) => {}
+            }
+        }
+        !executor.control().is_stopped()
+    }
+}
+
 #[async_trait]
 impl PackageSource for Monitor {
     async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider> {
@@ -28,27 +45,17 @@ impl PackageSource for Monitor {
             checksums: std::mem::take(&mut wish.checksums),
         };
         self.0.defaults.complete(&mut settings);
-        *wish = of_settings(settings);
+        *wish = settings.into();
     }
 
     fn known(&self) -> Vec<ProviderWish> {
         let named = self.0.defaults.known().chain(self.0.packages.announced());
-        let mut known: Vec<_> = named.map(of_settings).collect();
+        let mut known: Vec<_> = named.map(ProviderWish::from).collect();
         for package in self.0.generator.registry().source().in_process() {
             if known.iter().all(|wish| wish.plugin != package.plugin) {
                 known.push(package);
             }
         }
         known
-    }
-}
-
-fn of_settings(settings: ProviderSettings) -> ProviderWish {
-    ProviderWish {
-        plugin: settings.package,
-        version: settings.version,
-        download_url: settings.download_url,
-        checksums: settings.checksums,
-        parameter: None,
     }
 }

@@ -8,6 +8,7 @@ mod options;
 mod pending;
 mod plan;
 mod policies;
+mod pre_install;
 mod providers;
 mod refresh;
 mod rehearsal;

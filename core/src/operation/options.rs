@@ -72,7 +72,8 @@ pub struct OperationOptions {
     pub disable_output_values: bool,
     /// Previews show inputs as outputs, and never reach Create and Update of a package's provider.
     pub disable_provider_preview: bool,
-    /// Install no plugins beforehand, which this engine never does.
+    /// Have plugins installed no sooner than they are needed. Left out, an engine with an installer and without a resolver
+    /// installs beforehand what the state's providers need, and what the program's language runtime says that it requires.
     pub skip_plugin_pre_install: bool,
     /// Keep secret values in the inputs and outputs of events: as secrets whose `ciphertext` is the base64 of their JSON
     /// text, as the `b64` secrets manager has them. Left out, that is `[secret]`.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use crate::{
     error::Result,
     executor::Executor,
-    operation::StackContext,
+    operation::{OperationOptions, StackContext},
     plugin::DiagnosticSink,
     program::RunInfo,
     property::PropertyMap,
@@ -25,6 +25,7 @@ pub(super) fn source(
     stack: &Arc<StackContext>,
     run: &RunInfo,
     executor: &Arc<Executor>,
+    options: &OperationOptions,
 ) -> Arc<dyn ProviderSource> {
     let engine = &stack.engine;
     let events = executor.events().clone();
@@ -43,11 +44,8 @@ pub(super) fn source(
         directory: stack.root_directory.clone(),
         sink: Some(sink),
     };
-    Arc::new(RunSource::new(
-        engine.loader.clone(),
-        Arc::new(builtin),
-        surroundings,
-    ))
+    let source = RunSource::new(engine.loader.clone(), Arc::new(builtin), surroundings);
+    Arc::new(source.skip_pre_install(options.skip_plugin_pre_install))
 }
 
 /// The resources that this run has registered or read.

@@ -50,7 +50,6 @@ impl Frame {
         self.refuse_snippets(&snapshot)?;
         work.outputs_before = Some(stack_outputs(&snapshot, &self.stack));
         let (run, autonamer) = self.run_info(&snapshot).await?;
-        let run = Arc::new(run);
         let base = self.base(&snapshot, &run, journal.as_ref()).await?;
         let planning = self.planning(&snapshot).await?;
         self.warn_of_pending(&snapshot);
@@ -68,7 +67,7 @@ impl Frame {
             journal,
             self.control.clone(),
         ));
-        let source = providers::source(&self.stack, &run, &executor);
+        let source = providers::source(&self.stack, &run, &executor, &self.options);
         let registry = ProviderRegistry::new(
             source,
             engine.runtime.clone(),
@@ -82,6 +81,7 @@ impl Frame {
             parts.registry = Some(Arc::clone(&registry));
             parts.heard = Some(heard);
         });
+        self.install_recorded(&registry, &base).await;
         let policies = self.load_policies(&run).await?;
         let policy_packs = policies.as_ref().map(|policies| policies.summary());
         let watcher = self.watch_cancellation(&registry, policies.clone());
@@ -219,7 +219,7 @@ impl Frame {
     }
 
     /// Decrypts the configuration, announces it, and tells the program what it is to know, and who is to name things.
-    async fn run_info(&self, snapshot: &Snapshot) -> Result<(RunInfo, Option<Arc<dyn Autonamer>>)> {
+    async fn run_info(&self, snapshot: &Snapshot) -> Result<(Arc<RunInfo>, Option<Arc<dyn Autonamer>>)> {
         let stack = &self.stack;
         let config = match &snapshot.secrets {
             Some(manager) => stack.config.decrypt(&**manager).await?,
@@ -243,7 +243,7 @@ impl Frame {
             dry_run: self.options.dry_run,
             parallel: i32::try_from(self.options.parallelism()).unwrap_or(i32::MAX),
         };
-        Ok((run, autonamer))
+        Ok((Arc::new(run), autonamer))
     }
 
     fn warn_of_pending(&self, snapshot: &Snapshot) {

@@ -116,9 +116,12 @@ impl LanguageRuntimeProgram {
         }));
         let mut canceller = client.clone();
         let running = async {
-            let packages = required::packages(&mut client, place(&context.info)).await;
-            let packages = packages.map_err(|why| self.failed(&why))?;
-            context.monitor.require(packages);
+            let required = required::ask(&mut client, place(&context.info)).await;
+            let required = required.map_err(|why| self.failed(&why))?;
+            context.monitor.require(required.packages);
+            if !context.monitor.install_beforehand(&required.plugins).await {
+                return Ok(());
+            }
             let answer = client.run(request).await;
             self.verdict(answer.map(tonic::Response::into_inner))
         };

@@ -3,50 +3,78 @@
 use std::collections::BTreeMap;
 
 use stackwright_proto::pulumirpc::{
-    GetRequiredPackagesRequest, GetRequiredPluginsRequest, PluginDependency, ProgramInfo,
+    GetRequiredPackagesRequest, GetRequiredPluginsRequest, PackageDependency, PluginDependency, ProgramInfo,
     language_runtime_client::LanguageRuntimeClient,
 };
 use tonic::{Code, Status, transport::Channel};
 
-use crate::provider::settings::ProviderSettings;
+use crate::provider::{ProviderWish, settings::ProviderSettings};
 
 /// What the protocol calls plugins that are providers.
 const RESOURCE: &str = "resource";
 
+/// What a program needs.
+#[derive(Default)]
+pub(super) struct Required {
+    /// Which plugin serves each package. Those that a parameter makes of a plugin are left out: their resources name
+    /// themselves.
+    pub(super) packages: Vec<ProviderSettings>,
+    /// The plugins that are to be there, those that take parameters included.
+    pub(super) plugins: Vec<ProviderWish>,
+}
+
 /// Asks which packages the program needs. A runtime that knows no packages is asked for plugins, and one that knows
-/// neither needs nothing. Packages that a parameter makes of a plugin are left out: their resources name themselves.
+/// neither needs nothing.
 ///
 /// # Errors
 /// What the runtime said, or what of its answer cannot be read, for people.
-pub(super) async fn packages(
+pub(super) async fn ask(
     client: &mut LanguageRuntimeClient<Channel>,
     program: ProgramInfo,
-) -> Result<Vec<ProviderSettings>, String> {
+) -> Result<Required, String> {
     let request = GetRequiredPackagesRequest {
         info: Some(program.clone()),
     };
-    let plugins: Vec<PluginDependency> = match client.get_required_packages(request).await {
-        Ok(answer) => answer
-            .into_inner()
-            .packages
-            .into_iter()
-            .filter(|package| package.parameterization.is_none() && package.extension.is_none())
-            .map(|package| PluginDependency {
-                name: package.name,
-                kind: package.kind,
-                version: package.version,
-                server: package.server,
-                checksums: package.checksums,
-            })
-            .collect(),
-        Err(status) if status.code() == Code::Unimplemented => plugins(client, program).await?,
+    // Each with whether it is the package of its name.
+    let named: Vec<(PluginDependency, bool)> = match client.get_required_packages(request).await {
+        Ok(answer) => {
+            let packages = answer.into_inner().packages.into_iter();
+            let plugin = |package: PackageDependency| {
+                let is_package = package.parameterization.is_none() && package.extension.is_none();
+                let plugin = PluginDependency {
+                    name: package.name,
+                    kind: package.kind,
+                    version: package.version,
+                    server: package.server,
+                    checksums: package.checksums,
+                };
+                (plugin, is_package)
+            };
+            packages.map(plugin).collect()
+        }
+        Err(status) if status.code() == Code::Unimplemented => {
+            let plugins = plugins(client, program).await?.into_iter();
+            plugins.map(|plugin| (plugin, true)).collect()
+        }
         Err(status) => return Err(said(&status)),
     };
-    plugins
-        .into_iter()
-        .filter(|plugin| plugin.kind == RESOURCE)
-        .map(settings)
-        .collect()
+    let mut required = Required::default();
+    for (plugin, is_package) in named {
+        if plugin.kind != RESOURCE {
+            continue;
+        }
+        let settings = match settings(plugin) {
+            Err(why) if is_package => return Err(why),
+            // No package is to be served by it, so that nobody need read its version.
+            Err(_) => continue,
+            Ok(settings) => settings,
+        };
+        required.plugins.push(settings.clone().into());
+        if is_package {
+            required.packages.push(settings);
+        }
+    }
+    Ok(required)
 }
 
 /// Asks a runtime that knows no packages.

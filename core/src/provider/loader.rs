@@ -12,14 +12,16 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     plugin::{
-        DiagnosticSink, FoundPlugin, PluginEnvironment, PluginKind, PluginOrigin, PluginProcess, PluginQuery,
+        DiagnosticSink, FoundPlugin, PluginEnvironment, PluginOrigin, PluginProcess, PluginQuery,
         PluginSettings, PluginTimeouts, Start, find,
     },
     provider::{
-        Capabilities, HandshakeRequest, PackageSource, Provider, ProviderError, ProviderPool, Resolution,
-        ResolutionRequest, Resolver,
+        Capabilities, HandshakeRequest, Installations, PackageSource, PluginInstaller, Provider,
+        ProviderError, ProviderPool, Resolution, ResolutionRequest, Resolver,
         grpc::{GrpcOptions, GrpcProvider, Parameter, StatusService, ViewTokens},
+        installing,
         pool::{Instance, LaunchKey, Launcher},
+        settings::ProviderSettings,
         shared::SharedProviders,
     },
     runtime::Runtime,
@@ -64,6 +66,10 @@ pub struct LoaderParts {
     pub in_process: BTreeMap<String, Arc<dyn Provider>>,
     /// The host's say; asked first.
     pub resolver: Option<Arc<dyn Resolver>>,
+    /// Who installs plugins that are not found.
+    pub installer: Option<Arc<dyn PluginInstaller>>,
+    /// What is being installed.
+    pub installations: Arc<Installations>,
     /// Where plugins are looked for.
     pub plugins: PluginSettings,
     /// Where processes wait for their next use.
@@ -87,6 +93,18 @@ pub struct ProviderWish {
     pub checksums: BTreeMap<String, String>,
     /// What makes the package out of a plugin of many.
     pub parameter: Option<Parameter>,
+}
+
+impl From<ProviderSettings> for ProviderWish {
+    fn from(settings: ProviderSettings) -> Self {
+        Self {
+            plugin: settings.package,
+            version: settings.version,
+            download_url: settings.download_url,
+            checksums: settings.checksums,
+            parameter: None,
+        }
+    }
 }
 
 /// The surroundings of a plugin's process.
@@ -145,6 +163,11 @@ impl ProviderLoader {
         }
     }
 
+    /// Returns what this loader is made of.
+    pub(super) const fn parts(&self) -> &Arc<LoaderParts> {
+        &self.parts
+    }
+
     /// Returns the packages that code of the host serves.
     pub(super) fn in_process(&self) -> impl Iterator<Item = ProviderWish> {
         self.parts.in_process.keys().map(|package| ProviderWish {
@@ -161,19 +184,12 @@ impl ProviderLoader {
     /// Loads an instance and greets it.
     ///
     /// # Errors
-    /// What the host's resolver failed with, unchanged; [`ErrorKind::Plugin`] when there is no such plugin or it can
+    /// What the host's resolver or installer failed with, unchanged; [`ErrorKind::Plugin`] when there is no such plugin or it can
     /// not be started or spoken to; [`ErrorKind::Provider`] when it refuses.
     pub async fn load(&self, wish: &ProviderWish, context: &PluginContext) -> Result<PreparedProvider> {
         let parts = &self.parts;
         if let Some(resolver) = &parts.resolver {
-            let request = ResolutionRequest {
-                kind: PluginKind::Resource,
-                name: wish.plugin.clone(),
-                version: wish.version.clone(),
-                download_url: wish.download_url.clone(),
-                checksums: wish.checksums.clone(),
-            };
-            match resolver.resolve(request).await? {
+            match resolver.resolve(wish.request()).await? {
                 Resolution::Address(address) => return self.attach(wish, &address).await,
                 Resolution::InProcess(provider) => return greet_in_process(wish, provider).await,
                 Resolution::Default => {}
@@ -186,7 +202,7 @@ impl ProviderLoader {
         if plugin.origin == PluginOrigin::Path
             && let Some(sink) = &context.sink
         {
-            let name = query(wish).file_name();
+            let name = query(&wish.request()).file_name();
             let place = plugin.command.program.display();
             sink(Diagnostic::warning(format!("using {name} from $PATH at {place}")));
         }
@@ -220,14 +236,15 @@ impl ProviderLoader {
         self.parts.plugins.timeouts
     }
 
+    /// Finds a plugin, or has the host install one that is missing.
     async fn find(&self, wish: &ProviderWish) -> Result<FoundPlugin> {
-        let query = query(wish);
-        let parts = Arc::clone(&self.parts);
-        self.parts
-            .runtime
-            .spawner
-            .spawn_blocking(move || find(&parts.plugins, &query))
-            .await?
+        let request = wish.request();
+        match look_up(&self.parts, &request).await {
+            Err(missing) if missing.kind() == ErrorKind::Plugin && self.parts.installer.is_some() => {
+                installing::install(&self.parts, request).await
+            }
+            found => found,
+        }
     }
 
     async fn attach(&self, wish: &ProviderWish, address: &str) -> Result<PreparedProvider> {
@@ -285,11 +302,21 @@ fn status_service(parts: &LoaderParts, address: &str) -> StatusService {
     }
 }
 
-fn query(wish: &ProviderWish) -> PluginQuery {
+/// Looks for a plugin in the folders of the settings.
+pub(super) async fn look_up(parts: &Arc<LoaderParts>, request: &ResolutionRequest) -> Result<FoundPlugin> {
+    let query = query(request);
+    let looking = Arc::clone(parts);
+    let spawner = &parts.runtime.spawner;
+    spawner
+        .spawn_blocking(move || find(&looking.plugins, &query))
+        .await?
+}
+
+fn query(request: &ResolutionRequest) -> PluginQuery {
     PluginQuery {
-        kind: PluginKind::Resource,
-        name: wish.plugin.clone(),
-        version: wish.version.clone(),
+        kind: request.kind,
+        name: request.name.clone(),
+        version: request.version.clone(),
     }
 }
 

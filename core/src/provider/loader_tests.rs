@@ -10,7 +10,7 @@ use std::{
 
 use super::*;
 use crate::{
-    plugin::PluginCommand,
+    plugin::{PluginCommand, PluginKind},
     property::PropertyMap,
     provider::{
         CheckRequest, ConfigureRequest, CreateRequest, CreateResponse, DeleteRequest, PoolSettings,
@@ -72,6 +72,8 @@ fn parts(engine: Arc<Engine>, pool: PoolSettings) -> LoaderParts {
         runtime,
         in_process: BTreeMap::new(),
         resolver: None,
+        installer: None,
+        installations: Arc::default(),
         plugins: PluginSettings::default(),
         engine,
         options: GrpcOptions::default(),

@@ -5,6 +5,8 @@ mod call;
 mod error;
 mod failed;
 pub mod grpc;
+mod installer;
+mod installing;
 mod loader;
 mod package;
 mod pool;
@@ -25,6 +27,8 @@ pub use call::{
     InvokeRequest, InvokeResponse, PluginInfo, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
 };
 pub use error::{InitFailure, ProviderError, ProviderResult, ProviderStatus};
+pub use installer::{Installation, PluginInstaller};
+pub use installing::Installations;
 pub use loader::{EngineAddress, LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderWish};
 pub use package::{Mapping, MappingRequest, SchemaRequest};
 pub(crate) use package::{MappingQuestion, PackageSource, Unanswered, mapping, schema};

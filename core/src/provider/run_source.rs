@@ -34,6 +34,7 @@ pub struct RunSource {
     builtin: Arc<dyn Provider>,
     surroundings: RunSurroundings,
     shared: SharedInRun,
+    skip_pre_install: bool,
 }
 
 impl RunSource {
@@ -45,7 +46,15 @@ impl RunSource {
             loader,
             builtin,
             surroundings,
+            skip_pre_install: false,
         }
+    }
+
+    /// Sets whether plugins are installed no sooner than they are needed.
+    #[must_use]
+    pub fn skip_pre_install(mut self, skip: bool) -> Self {
+        self.skip_pre_install = skip;
+        self
     }
 
     fn context(&self, package: &str) -> PluginContext {
@@ -81,14 +90,7 @@ impl ProviderSource for RunSource {
             });
         }
         let context = self.context(&settings.package);
-        let wish = ProviderWish {
-            plugin: settings.package,
-            version: settings.version,
-            download_url: settings.download_url,
-            checksums: settings.checksums,
-            parameter: None,
-        };
-        let prepared = self.loader.load(&wish, &context).await?;
+        let prepared = self.loader.load(&settings.into(), &context).await?;
         if prepared.shared {
             self.shared.add(&prepared.provider);
         }
@@ -100,6 +102,12 @@ impl ProviderSource for RunSource {
 
     async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider> {
         self.loader.load(wish, &self.context(&wish.plugin)).await
+    }
+
+    async fn install_beforehand(&self, wishes: &[ProviderWish]) {
+        if !self.skip_pre_install {
+            self.loader.install_beforehand(wishes).await;
+        }
     }
 
     fn in_process(&self) -> Vec<ProviderWish> {

@@ -41,6 +41,9 @@ pub trait ProviderSource: Send + Sync + 'static {
         ))
     }
 
+    /// Has those plugins installed that are missing, where the host does that and nobody asked to leave it.
+    async fn install_beforehand(&self, _wishes: &[ProviderWish]) {}
+
     /// Returns the packages that code of the host serves.
     fn in_process(&self) -> Vec<ProviderWish> {
         Vec::new()

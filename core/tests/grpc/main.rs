@@ -10,6 +10,7 @@
 mod fake_provider;
 mod fake_runtime;
 mod fixture;
+mod installer;
 mod language_program;
 mod monitor_server;
 mod packages;

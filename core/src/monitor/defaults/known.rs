@@ -9,15 +9,9 @@ use crate::{provider::settings::ProviderSettings, state::Base};
 pub(super) struct Known(BTreeMap<String, ProviderSettings>);
 
 impl Known {
-    /// Returns what the last run used: its providers, and the plugins that older engines listed.
+    /// Returns what the last run used.
     pub(super) fn of_base(base: &Base) -> Self {
-        let providers = base.records().iter().filter_map(|record| {
-            let package = record.state.resource_type.provided_package()?;
-            ProviderSettings::read(package, &record.state.inputs).ok()
-        });
-        providers
-            .chain(base.plugins().iter().filter_map(manifest_plugin))
-            .collect()
+        recorded_packages(base).collect()
     }
 
     /// Returns what the plugins say that a state's manifest lists.
@@ -62,6 +56,15 @@ impl FromIterator<ProviderSettings> for Known {
         }
         Self(newest)
     }
+}
+
+/// Returns what the last run used: its providers, and the plugins that older engines listed.
+pub(crate) fn recorded_packages(base: &Base) -> impl Iterator<Item = ProviderSettings> {
+    let providers = base.records().iter().filter_map(|record| {
+        let package = record.state.resource_type.provided_package()?;
+        ProviderSettings::read(package, &record.state.inputs).ok()
+    });
+    providers.chain(base.plugins().iter().filter_map(manifest_plugin))
 }
 
 /// Reads a plugin of a state's manifest; `None` for what is no provider, or says nothing that can be read.

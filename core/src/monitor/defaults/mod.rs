@@ -23,6 +23,7 @@ use crate::{
 };
 
 use known::Known;
+pub(crate) use known::recorded_packages;
 pub(crate) use recorded::UnrecordedDefaults;
 use start::{Start, Started};
 

@@ -1,0 +1,388 @@
+//! Tests of what is asked of the host about missing plugins, how often, and for whom.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use async_trait::async_trait;
+use semver::Version;
+use tokio::sync::Semaphore;
+
+use super::*;
+use crate::{
+    plugin::{PluginOrigin, PluginSettings},
+    provider::{
+        EngineAddress, PluginContext, PluginInstaller, PoolSettings, ProviderPool, Resolution, Resolver,
+        grpc::{GrpcOptions, ViewTokens, fake::Fake},
+    },
+    runtime::Runtime,
+};
+
+/// Installs plugins into a cache, as it is told to.
+struct Host {
+    cache: PathBuf,
+    asked: Mutex<Vec<String>>,
+    /// Installations wait here.
+    gate: Semaphore,
+    latest: Option<&'static str>,
+    /// What each hook fails with, by its name.
+    fails: Option<(&'static str, &'static str)>,
+    /// What [`PluginInstaller::is_installed`] says.
+    installed: bool,
+    installation: Installation,
+    /// Puts nothing anywhere.
+    idle: bool,
+    /// What is installed; else an empty file that may be run.
+    program: Option<PathBuf>,
+}
+
+impl Host {
+    fn new(cache: &Path) -> Self {
+        Self {
+            cache: cache.to_owned(),
+            asked: Mutex::default(),
+            gate: Semaphore::new(Semaphore::MAX_PERMITS),
+            latest: Some("1.2.0"),
+            fails: None,
+            installed: false,
+            installation: Installation::Done,
+            idle: false,
+            program: None,
+        }
+    }
+
+    fn note(&self, hook: &str, plugin: &ResolutionRequest) -> Result<()> {
+        let version = plugin.version.as_ref().map(|version| format!("@{version}"));
+        let of = format!("{}{}", plugin.name, version.unwrap_or_default());
+        self.asked.lock().unwrap().push(format!("{hook} {of}"));
+        match self.fails {
+            Some((failing, why)) if failing == hook => Err(Error::new(ErrorKind::Unavailable, why)),
+            _ => Ok(()),
+        }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+#[async_trait]
+impl PluginInstaller for Host {
+    async fn is_installed(&self, plugin: ResolutionRequest) -> Result<bool> {
+        self.note("installed?", &plugin)?;
+        Ok(self.installed)
+    }
+
+    async fn latest_version(&self, plugin: ResolutionRequest) -> Result<Option<Version>> {
+        self.note("latest", &plugin)?;
+        Ok(self.latest.map(|text| Version::parse(text).unwrap()))
+    }
+
+    async fn install(&self, plugin: ResolutionRequest) -> Result<Installation> {
+        self.note("install", &plugin)?;
+        let _admitted = self.gate.acquire().await.unwrap();
+        if plugin.download_url == "https://nowhere" {
+            return Err(Error::new(ErrorKind::Unavailable, "there is nothing at nowhere"));
+        }
+        if self.idle || self.installation == Installation::Declined {
+            return Ok(self.installation);
+        }
+        let version = plugin.version.map(|version| format!("-v{version}"));
+        let folder = format!("resource-{}{}", plugin.name, version.unwrap_or_default());
+        let place = self.cache.join(folder);
+        fs::create_dir_all(&place).unwrap();
+        let place = place.join(format!("pulumi-resource-{}", plugin.name));
+        match &self.program {
+            Some(program) => std::os::unix::fs::symlink(program, place).unwrap(),
+            None => runnable(&place, ""),
+        }
+        Ok(Installation::Done)
+    }
+}
+
+fn runnable(place: &Path, text: &str) {
+    fs::write(place, text).unwrap();
+    fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+struct Nowhere;
+
+#[async_trait]
+impl EngineAddress for Nowhere {
+    async fn engine_address(&self) -> Result<String> {
+        Ok("127.0.0.1:9".into())
+    }
+
+    fn view_tokens(&self) -> ViewTokens {
+        ViewTokens::default()
+    }
+}
+
+/// A loader whose cache is empty at first.
+struct Fixture {
+    folder: tempfile::TempDir,
+    host: Arc<Host>,
+    parts: Arc<LoaderParts>,
+}
+
+fn fixture(change: impl FnOnce(&mut Host)) -> Fixture {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::new(folder.path());
+    change(&mut host);
+    let host = Arc::new(host);
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let parts = LoaderParts {
+        pool: ProviderPool::new(PoolSettings::default(), runtime.clone()),
+        runtime,
+        in_process: std::collections::BTreeMap::new(),
+        resolver: None,
+        installer: Some(Arc::clone(&host) as _),
+        installations: Arc::default(),
+        plugins: PluginSettings {
+            cache: Some(folder.path().to_owned()),
+            ..PluginSettings::default()
+        },
+        engine: Arc::new(Nowhere),
+        options: GrpcOptions::default(),
+    };
+    Fixture {
+        folder,
+        host,
+        parts: Arc::new(parts),
+    }
+}
+
+fn wish(version: Option<&str>) -> ProviderWish {
+    ProviderWish {
+        plugin: "files".into(),
+        version: version.map(|text| Version::parse(text).unwrap()),
+        ..ProviderWish::default()
+    }
+}
+
+async fn installed(fixture: &Fixture, version: Option<&str>) -> Result<FoundPlugin> {
+    install(&fixture.parts, wish(version).request()).await
+}
+
+/// Begins an installation, and goes on when the host is asked to install.
+async fn begun(fixture: &Fixture, version: Option<&str>) -> tokio::task::JoinHandle<Result<FoundPlugin>> {
+    let installing = tokio::spawn(install(&fixture.parts, wish(version).request()));
+    while !fixture
+        .host
+        .asked()
+        .iter()
+        .any(|hook| hook.starts_with("install "))
+    {
+        tokio::task::yield_now().await;
+    }
+    installing
+}
+
+#[tokio::test]
+async fn a_missing_plugin_is_installed_in_its_latest_version_and_loaded() {
+    let port = Fake::greeting(true).serve().await;
+    let script = tempfile::tempdir().unwrap();
+    let program = script.path().join("plugin");
+    runnable(&program, &format!("#!/bin/sh\necho {port}\nexec sleep 600\n"));
+    let fixture = fixture(|host| host.program = Some(program));
+    let loader = ProviderLoader::new((*fixture.parts).clone());
+    for _ in 0..2 {
+        let loaded = loader.load(&wish(None), &PluginContext::default()).await.unwrap();
+        assert!(loaded.capabilities.accept_secrets);
+    }
+    assert_eq!(
+        fixture.host.asked(),
+        ["installed? files", "latest files", "install files@1.2.0"]
+    );
+    fixture.parts.pool.close_all().await;
+}
+
+#[tokio::test]
+async fn nothing_is_asked_about_a_plugin_that_is_found() {
+    let fixture = fixture(|_| {});
+    let folder = fixture.folder.path().join("resource-files-v1.0.0");
+    fs::create_dir(&folder).unwrap();
+    runnable(&folder.join("pulumi-resource-files"), "");
+    let found = installed(&fixture, None).await.unwrap();
+    assert_eq!(
+        (found.origin, found.version),
+        (PluginOrigin::Cache, Some(Version::new(1, 0, 0)))
+    );
+    assert!(fixture.host.asked().is_empty());
+    // Another version is another plugin.
+    installed(&fixture, Some("2.0.0")).await.unwrap();
+    assert_eq!(
+        fixture.host.asked(),
+        ["installed? files@2.0.0", "install files@2.0.0"]
+    );
+}
+
+#[tokio::test]
+async fn a_host_that_knows_no_latest_version_is_left_to_choose_one() {
+    let fixture = fixture(|host| host.latest = None);
+    assert_eq!(installed(&fixture, None).await.unwrap().version, None);
+    assert_eq!(
+        fixture.host.asked(),
+        ["installed? files", "latest files", "install files"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_that_need_a_plugin_at_the_same_time_have_it_installed_once() {
+    let fixture = fixture(|host| host.gate = Semaphore::new(0));
+    let first = begun(&fixture, None).await;
+    let others: Vec<_> = (0..19)
+        .map(|number| {
+            // Also those that want the very version which the latest turns out to be.
+            let version = (number % 2 == 0).then_some("1.2.0");
+            tokio::spawn(install(&fixture.parts, wish(version).request()))
+        })
+        .collect();
+    fixture.host.gate.add_permits(20);
+    for waiting in others.into_iter().chain([first]) {
+        assert_eq!(
+            waiting.await.unwrap().unwrap().version,
+            Some(Version::new(1, 2, 0))
+        );
+    }
+    let asked = fixture.host.asked();
+    let installs = asked.iter().filter(|hook| hook.starts_with("install "));
+    assert_eq!(installs.count(), 1, "{asked:?}");
+    assert!(!fixture.parts.installations.0.lock().unwrap().is_empty());
+    let _next = installed(&fixture, Some("7.0.0")).await;
+    let kept = fixture.parts.installations.0.lock().unwrap().len();
+    assert_eq!(kept, 1, "what is over is forgotten");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_installation_is_given_up_with_the_last_that_waits_for_it() {
+    let fixture = fixture(|host| host.gate = Semaphore::new(0));
+    let first = begun(&fixture, Some("1.0.0")).await;
+    let request = wish(Some("1.0.0")).request();
+    let mut second = Box::pin(install(&fixture.parts, request.clone()));
+    assert!(futures::poll!(&mut second).is_pending());
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    assert!(futures::poll!(&mut second).is_pending());
+    assert!(
+        fixture.parts.installations.0.lock().unwrap()[0]
+            .flight
+            .upgrade()
+            .is_some()
+    );
+    drop(second);
+    assert!(
+        fixture.parts.installations.0.lock().unwrap()[0]
+            .flight
+            .upgrade()
+            .is_none()
+    );
+    // Whoever wants it later begins anew.
+    fixture.host.gate.add_permits(1);
+    install(&fixture.parts, request).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_hook_fails_with_is_surfaced_unchanged() {
+    for hook in ["installed?", "latest", "install"] {
+        let fixture = fixture(|host| host.fails = Some((hook, "The mirror is Down.")));
+        let error = installed(&fixture, None).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.message()),
+            (ErrorKind::Unavailable, "The mirror is Down.")
+        );
+        assert!(fixture.host.asked().last().unwrap().starts_with(hook));
+    }
+}
+
+#[tokio::test]
+async fn an_installation_that_leaves_nothing_to_be_found_names_the_plugin() {
+    let idle = fixture(|host| host.idle = true);
+    let error = installed(&idle, None).await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        "the resource plugin 'files' at version v1.2.0 was installed by the host, but is not where the engine looks for \
+         plugins"
+    );
+    assert_eq!(
+        (error.kind(), error.provider()),
+        (ErrorKind::Plugin, Some("files"))
+    );
+    assert!(error.hints()[0].contains("pulumi-resource-files"));
+    assert!(error.hints()[0].contains("resource-files-v1.2.0"));
+
+    let said = fixture(|host| host.installed = true);
+    let error = installed(&said, None).await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        "the resource plugin 'files' is installed, as the host says, but is not where the engine looks for plugins"
+    );
+    assert_eq!(said.host.asked(), ["installed? files"]);
+}
+
+#[tokio::test]
+async fn a_plugin_that_the_host_does_not_install_is_missing_as_ever() {
+    let fixture = fixture(|host| {
+        host.latest = None;
+        host.installation = Installation::Declined;
+    });
+    let error = installed(&fixture, None).await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        "no resource plugin 'pulumi-resource-files' found in the workspace or on your $PATH"
+    );
+}
+
+#[tokio::test]
+async fn who_wants_it_from_elsewhere_does_not_share_a_failure() {
+    let fixture = fixture(|host| host.gate = Semaphore::new(0));
+    let bad = ResolutionRequest {
+        download_url: "https://nowhere".into(),
+        ..wish(Some("1.0.0")).request()
+    };
+    let mut bad = Box::pin(install(&fixture.parts, bad));
+    while !fixture
+        .host
+        .asked()
+        .iter()
+        .any(|hook| hook.starts_with("install "))
+    {
+        assert!(futures::poll!(&mut bad).is_pending());
+        tokio::task::yield_now().await;
+    }
+    let good = tokio::spawn(install(&fixture.parts, wish(Some("1.0.0")).request()));
+    fixture.host.gate.add_permits(2);
+    assert_eq!(bad.await.unwrap_err().message(), "there is nothing at nowhere");
+    assert_eq!(good.await.unwrap().unwrap().version, Some(Version::new(1, 0, 0)));
+}
+
+struct Refuses;
+
+#[async_trait]
+impl Resolver for Refuses {
+    async fn resolve(&self, _request: ResolutionRequest) -> Result<Resolution> {
+        Err(Error::internal("nobody is asked before an instance is needed"))
+    }
+}
+
+#[tokio::test]
+async fn plugins_are_installed_beforehand_unless_a_resolver_says_what_serves_each_instance() {
+    let fixture = fixture(|_| {});
+    let builtin = ProviderWish {
+        plugin: "pulumi".into(),
+        ..ProviderWish::default()
+    };
+    let wishes = [wish(Some("1.0.0")), wish(Some("1.0.0")), builtin];
+    let mut parts = (*fixture.parts).clone();
+    parts.resolver = Some(Arc::new(Refuses));
+    ProviderLoader::new(parts).install_beforehand(&wishes).await;
+    assert!(fixture.host.asked().is_empty());
+    let loader = ProviderLoader::new((*fixture.parts).clone());
+    loader.install_beforehand(&wishes).await;
+    assert_eq!(
+        fixture.host.asked(),
+        ["installed? files@1.0.0", "install files@1.0.0"]
+    );
+}
