@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::diagnostic::Severity;
+use crate::{diagnostic::Severity, plugin::disposition::ignores_interrupts};
 
 fn script(text: &str) -> Start {
     Start {
@@ -70,7 +70,31 @@ async fn a_plugin_gets_its_arguments_and_environment_and_is_heard_after_its_port
     assert_eq!(lines[0], Diagnostic::new(Severity::Debug, "127.0.0.1:1 yes shop"));
     assert!(lines[1].message.starts_with('/'));
     process.close().await;
-    assert_eq!(process.exit().unwrap(), "killed by signal 2");
+    assert_eq!(process.exit().unwrap(), asked_to_end());
+}
+
+/// Tells how a plugin ends that does nothing about signals.
+fn asked_to_end() -> &'static str {
+    if ignores_interrupts() {
+        "killed by signal 15"
+    } else {
+        "killed by signal 2"
+    }
+}
+
+/// This very process is tried once more as one that ignores interrupts.
+#[test]
+fn a_plugin_is_asked_to_end_also_by_a_host_that_ignores_interrupts() {
+    let test =
+        "plugin::process::tests::a_plugin_gets_its_arguments_and_environment_and_is_heard_after_its_port";
+    let done = std::process::Command::new("/bin/sh")
+        .args(["-c", r#"trap "" INT; exec "$0" --exact "$1""#])
+        .arg(std::env::current_exe().unwrap())
+        .arg(test)
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && told.contains("1 passed"), "{told}");
 }
 
 #[tokio::test]
@@ -120,8 +144,8 @@ async fn a_program_that_does_not_exist_is_named() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_is_deaf_to_interrupts_is_killed_with_all_that_it_started() {
-    let text = "trap '' INT; echo 1; sleep 60 & wait";
+async fn a_plugin_that_is_deaf_to_signals_is_killed_with_all_that_it_started() {
+    let text = "trap '' INT TERM; echo 1; sleep 60 & wait";
     let mut start = script(text);
     start.timeouts.interrupt = Duration::from_millis(200);
     let process = PluginProcess::start(start, &runtime()).await.unwrap();
