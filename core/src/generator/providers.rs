@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     executor::{Step, StepDetail, StepOp},
-    generator::{Generator, Purpose, Unanswered},
+    generator::{Generator, Purpose, Unanswered, register::Registering},
     provider::ProviderHandle,
     resource::{Goal, ProviderReference},
     state::StateRef,
@@ -12,6 +12,16 @@ use crate::{
 };
 
 impl Generator {
+    /// Lets what was recorded under a provider's former URN find it.
+    pub(super) fn note_renamed_provider(&self, registering: &Registering) {
+        let Registering { urn, goal, old, .. } = registering;
+        if let Some(old) = old.as_ref().filter(|old| old.state.urn != *urn)
+            && goal.resource_type.is_provider()
+        {
+            self.registry.rename(&old.state.urn, urn);
+        }
+    }
+
     /// Keeps a recorded provider that the program names without registering it, so that an update does not delete it
     /// with what is left over.
     pub(super) async fn keep_provider(&self, urn: &Urn) -> Result<(), Unanswered> {

@@ -145,6 +145,7 @@ impl Generator {
             seed,
             autonaming: None,
         };
+        self.note_renamed_provider(&registering);
         self.plan_request(&registering)?;
         let mut imported = false;
         if self.must_import(&registering) && recreating.is_none() {

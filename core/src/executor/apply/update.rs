@@ -24,7 +24,8 @@ impl Executor {
                 state.outputs = goal.inputs.clone();
             } else {
                 let request = UpdateRequest {
-                    urn: old.state.urn.clone(),
+                    // A former name, by alias, is a matter of the record alone.
+                    urn: goal.urn.clone(),
                     resource_type: goal.resource_type.clone(),
                     name: goal.urn.name().to_owned(),
                     id: old.state.id.clone(),

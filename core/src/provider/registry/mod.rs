@@ -64,6 +64,8 @@ struct Instances {
     loaded: FxHashMap<Urn, Instance>,
     /// Instances that are made from a record when somebody first needs them.
     recorded: FxHashMap<String, Arc<OnceCell<Instance>>>,
+    /// The URNs that providers have now, by those that they had before.
+    renamed: FxHashMap<Urn, Urn>,
     /// The inputs that each provider resource has in this run.
     news: FxHashMap<Urn, PropertyMap>,
     /// Every instance that lives, to be cancelled and closed.
@@ -119,6 +121,16 @@ impl ProviderRegistry {
         self.state().configured.get(reference).map(Instance::for_steps)
     }
 
+    /// Notes that a provider has another URN now: records that name it by its former one are served by it.
+    pub(crate) fn rename(&self, before: &Urn, after: &Urn) {
+        self.state().renamed.insert(before.clone(), after.clone());
+    }
+
+    fn get_renamed(&self, reference: &ProviderReference) -> Option<ProviderHandle> {
+        let now = self.state().renamed.get(&reference.urn).cloned()?;
+        self.get(&ProviderReference::new(now, reference.id.clone()))
+    }
+
     /// Returns the provider of a record, made from its own record where this run has none.
     ///
     /// # Errors
@@ -136,7 +148,7 @@ impl ProviderRegistry {
         }
         let reference = ProviderReference::parse(&state.provider)
             .map_err(|error| Error::new(ErrorKind::State, error.message()).with_urn(state.urn.clone()))?;
-        if let Some(provider) = self.get(&reference) {
+        if let Some(provider) = self.get(&reference).or_else(|| self.get_renamed(&reference)) {
             return Ok(Some(provider));
         }
         let Some(recorded) = base.provider(&reference) else {
