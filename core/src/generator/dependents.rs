@@ -3,11 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use crate::{
-    generator::{
-        Generator, Unanswered,
-        difference::{Verdict, interpret},
-        questions::diff_request,
-    },
+    generator::{Generator, Unanswered, difference::interpret, questions::diff_request},
     property::{PropertyMap, PropertyValue},
     provider::ProviderHandle,
     resource::ResourceState,
@@ -118,7 +114,7 @@ impl Generator {
             .await?;
         let paths = self.parsed_paths(&state.urn, &state.options.replace_on_changes)?;
         let difference = interpret(response, &state.inputs, &inputs, &paths, false, false);
-        Ok((difference.verdict == Verdict::Replace).then_some(difference.keys))
+        Ok(difference.asks_for_replacement().then_some(difference.keys))
     }
 
     /// Finds who manages each of the recorded resources; `None` at a termination.

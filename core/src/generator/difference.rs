@@ -45,6 +45,12 @@ impl Difference {
         }
     }
 
+    /// Tells whether anything in the answer says that the resource cannot stay, apart from whether it has changed.
+    pub(crate) fn asks_for_replacement(&self) -> bool {
+        let mut detailed = self.detailed.iter().flat_map(DetailedDiff::values);
+        !self.keys.is_empty() || detailed.any(|property| is_replacement(property.kind))
+    }
+
     /// A component's difference: its inputs differ or not.
     pub(crate) fn of_component(old: &PropertyMap, new: &PropertyMap) -> Self {
         let verdict = if old.says_the_same(new) {
@@ -88,12 +94,7 @@ pub(crate) fn interpret(
     if changes == DiffChanges::Some || has_init_errors {
         apply_replace_on_changes(&mut difference, replace_on_changes, has_init_errors, &mut changes);
     }
-    let replaces = !difference.keys.is_empty()
-        || difference
-            .detailed
-            .iter()
-            .flat_map(DetailedDiff::values)
-            .any(|property| is_replacement(property.kind));
+    let replaces = difference.asks_for_replacement();
     let changed = changes == DiffChanges::Some;
     difference.verdict = if pending_replacement || (changed && replaces) {
         Verdict::Replace
@@ -172,10 +173,11 @@ pub(crate) fn trigger_fires(old: Option<&PropertyValue>, new: Option<&PropertyVa
     let (Some(old), Some(new)) = (old, new) else {
         return false;
     };
-    if old.unwrapped().is_null() || new.unwrapped().is_null() {
+    let (old, new) = (old.without_wrappers(), new.without_wrappers());
+    if old.is_null() || new.is_null() {
         return false;
     }
-    old.contains_unknowns() || new.contains_unknowns() || old.unwrapped() != new.unwrapped()
+    old.contains_unknowns() || new.contains_unknowns() || !old.says_the_same(&new)
 }
 
 #[cfg(test)]
@@ -244,5 +246,16 @@ mod tests {
         assert!(!trigger_fires(Some(&one), Some(&one)));
         assert!(!trigger_fires(None, Some(&two)));
         assert!(!trigger_fires(Some(&PropertyValue::Null), Some(&two)));
+    }
+
+    #[test]
+    fn a_trigger_is_the_same_whether_it_is_secret_or_not_at_any_depth() {
+        let list = |value: PropertyValue| PropertyValue::from(vec![value, "x".into()]);
+        let (plain, secret) = (list(1.0.into()), list(PropertyValue::secret(1.0.into())));
+        assert!(!trigger_fires(Some(&plain), Some(&secret)));
+        assert!(trigger_fires(
+            Some(&plain),
+            Some(&list(PropertyValue::secret(2.0.into())))
+        ));
     }
 }

@@ -9,7 +9,9 @@ use crate::{
         register::Registering,
     },
     property::{PropertyMap, path::PropertyPath},
-    provider::{CheckFailure, CheckRequest, DiffChanges, DiffRequest, ProviderError, ProviderHandle},
+    provider::{
+        CheckFailure, CheckRequest, DiffChanges, DiffRequest, DiffResponse, ProviderError, ProviderHandle,
+    },
     resource::{ProviderReference, ResourceState},
     state::StateRef,
     token::TypeToken,
@@ -44,7 +46,7 @@ impl Generator {
             return Ok(response.inputs);
         }
         for failure in &response.failures {
-            let text = check_failure_text(registering, failure, &response.inputs);
+            let text = check_failure_text(registering, failure, &news);
             self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
         }
         self.executor
@@ -145,27 +147,14 @@ impl Generator {
         let Some(provider) = &registering.provider else {
             return Ok(Difference::of_component(&old.state.inputs, &new.inputs));
         };
-        if self.options.use_legacy_diff && old.state.inputs == new.inputs {
-            return Ok(Difference::default());
-        }
-        // In a block of its own, so that the request is not held while the provider works.
-        let question = {
-            let request = diff_request(
-                &old.state,
-                new.inputs.clone(),
-                &new.options.ignore_changes,
-                self.executor.is_preview(),
-            );
-            provider.provider.diff(DiffRequest {
-                urn: urn.clone(),
-                ..request
-            })
+        let response = if self.options.use_legacy_diff && old.state.inputs == new.inputs {
+            DiffResponse {
+                changes: DiffChanges::None,
+                ..DiffResponse::default()
+            }
+        } else {
+            self.ask_for_difference(registering, provider, old, new).await?
         };
-        let response = self.consult(urn, Some("diff"), question).await?;
-        if let Some(text) = &response.unavailable {
-            self.executor
-                .diagnose(Diagnostic::warning(text.clone()).about(urn.clone()));
-        }
         let paths = self.parsed_paths(urn, &new.options.replace_on_changes)?;
         // What the engine compares itself is what Check gave, and that may have put an ignored change back.
         let compared = if response.changes == DiffChanges::Unknown {
@@ -181,6 +170,38 @@ impl Generator {
             !old.state.init_errors.is_empty(),
             old.state.pending_replacement,
         ))
+    }
+
+    /// Asks the provider what differs. It knows the resource as the program calls it now, whatever it was called before.
+    async fn ask_for_difference(
+        &self,
+        registering: &Registering,
+        provider: &ProviderHandle,
+        old: &StateRef,
+        new: &ResourceState,
+    ) -> Result<DiffResponse, Unanswered> {
+        let urn = &registering.urn;
+        // In a block of its own, so that the request is not held while the provider works.
+        let question = {
+            let request = diff_request(
+                &old.state,
+                new.inputs.clone(),
+                &new.options.ignore_changes,
+                self.executor.is_preview(),
+            );
+            provider.provider.diff(DiffRequest {
+                urn: urn.clone(),
+                resource_type: registering.goal.resource_type.clone(),
+                name: urn.name().to_owned(),
+                ..request
+            })
+        };
+        let response = self.consult(urn, Some("diff"), question).await?;
+        if let Some(text) = &response.unavailable {
+            self.executor
+                .diagnose(Diagnostic::warning(text.clone()).about(urn.clone()));
+        }
+        Ok(response)
     }
 
     pub(super) fn parsed_paths(&self, urn: &Urn, paths: &[String]) -> Result<Vec<PropertyPath>, Unanswered> {

@@ -10,7 +10,7 @@ pub(super) fn default_name(settings: &ProviderSettings) -> String {
         for part in [version.pre.as_str(), version.build.as_str()] {
             if !part.is_empty() {
                 name.push('_');
-                name.push_str(&part.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_"));
+                name.push_str(&part.replace('.', "_"));
             }
         }
     }
@@ -48,6 +48,7 @@ mod tests {
     fn names_are_those_of_the_reference_engine() {
         assert_eq!(name("", ""), "default");
         assert_eq!(name("1.0.0-beta.1+b.2", ""), "default_1_0_0_beta_1_b_2");
+        assert_eq!(name("1.0.0-alpha-3.x", ""), "default_1_0_0_alpha-3_x");
         assert_eq!(
             name("1.0.0", "https://ex.com/p/q:1"),
             "default_1_0_0_https_/ex.com/p/q_1"

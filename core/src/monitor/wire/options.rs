@@ -54,15 +54,16 @@ pub(super) fn aliases(urns_given: &[String], specs: Vec<WireAlias>, old_node: bo
 }
 
 fn spec_alias(spec: alias::Spec, old_node: bool) -> Result<Alias> {
-    let (mut parent, mut no_parent) = (None, false);
-    match spec.parent {
-        Some(alias::spec::Parent::ParentUrn(text)) => parent = optional_urn(&text, "parent alias")?,
-        Some(alias::spec::Parent::NoParent(value)) => no_parent = value,
-        None => {}
-    }
-    if old_node && parent.is_none() {
-        no_parent = !no_parent;
-    }
+    let (parent, no_parent) = match spec.parent {
+        Some(alias::spec::Parent::ParentUrn(text)) => {
+            let parent = optional_urn(&text, "parent alias")?;
+            let no_parent = old_node && parent.is_none();
+            (parent, no_parent)
+        }
+        // That there is a parent is what they mean when they say so.
+        Some(alias::spec::Parent::NoParent(value)) => (None, value && !old_node),
+        None => (None, old_node),
+    };
     let text = |text: String| Some(text).filter(|text| !text.is_empty());
     Ok(Alias::Spec {
         name: text(spec.name),
@@ -171,5 +172,29 @@ mod tests {
         assert_eq!(seconds("250ms").unwrap(), Some(0.25));
         assert!(seconds("5 minutes").is_err());
         assert!(seconds("12").is_err());
+    }
+
+    #[test]
+    fn old_node_sdks_mean_no_parent_when_they_name_none_and_a_parent_when_they_say_so() {
+        use alias::spec::Parent;
+        let no_parent = |parent, old_node| {
+            let spec = alias::Spec {
+                parent,
+                ..alias::Spec::default()
+            };
+            match spec_alias(spec, old_node) {
+                Ok(Alias::Spec { no_parent, .. }) => no_parent,
+                other => panic!("{other:?}"),
+            }
+        };
+        for (parent, of_old_node, of_others) in [
+            (None, true, false),
+            (Some(Parent::ParentUrn(String::new())), true, false),
+            (Some(Parent::NoParent(true)), false, true),
+            (Some(Parent::NoParent(false)), false, false),
+        ] {
+            assert_eq!(no_parent(parent.clone(), true), of_old_node, "{parent:?}");
+            assert_eq!(no_parent(parent.clone(), false), of_others, "{parent:?}");
+        }
     }
 }

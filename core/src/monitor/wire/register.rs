@@ -55,7 +55,8 @@ impl Monitor {
             },
         )?;
         let dependencies = options::urns(&request.dependencies, "dependency")?;
-        let property_dependencies = property_dependencies(&request.property_dependencies, &decoded)?;
+        let property_dependencies =
+            property_dependencies(&request.property_dependencies, &decoded, &dependencies)?;
         let inputs = collapse(decoded);
         let aliases = options::aliases(
             &request.alias_ur_ns,
@@ -154,10 +155,12 @@ fn refuse_what_is_missing(request: &RegisterResourceRequest) -> Result<()> {
     Ok(())
 }
 
-/// Returns what each input depends on; `None` when the program does not say.
+/// Returns what each input depends on; `None` when the program does not say. What it says in output values alone comes to
+/// what the whole resource depends on.
 fn property_dependencies(
     wire: &BTreeMap<String, stackwright_proto::pulumirpc::register_resource_request::PropertyDependencies>,
     inputs: &PropertyMap,
+    dependencies: &[Urn],
 ) -> Result<Option<PropertyDependencies>> {
     let mut known = PropertyDependencies::new();
     for (key, dependencies) in wire {
@@ -168,13 +171,18 @@ fn property_dependencies(
         });
         known.insert(key.as_str(), urns.collect::<Result<Vec<_>>>()?);
     }
-    let mut embedded = false;
+    let embeds = |value: &PropertyValue| matches!(value, PropertyValue::Output(output) if !output.dependencies.is_empty());
+    let embedded = inputs.values().any(|value| value.any(&mut |value| embeds(value)));
+    if wire.is_empty() && embedded {
+        for (key, _) in inputs.iter() {
+            known.insert(key.clone(), dependencies.to_vec());
+        }
+    }
     for (key, value) in inputs.iter() {
         value.any(&mut |value| {
             if let PropertyValue::Output(output) = value {
                 let entry = known.list_mut(key.clone());
                 for dependency in &output.dependencies {
-                    embedded = true;
                     if !entry.contains(dependency) {
                         entry.push(dependency.clone());
                     }
@@ -296,5 +304,30 @@ impl Accepts {
             unknown: registered.unknown,
             ..RegisterResourceResponse::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::property::Output;
+
+    #[test]
+    fn what_one_input_says_in_an_output_value_adds_to_what_the_whole_resource_depends_on() {
+        let urn = |name: &str| Urn::new("dev", "shop", "", "files:index:File", name);
+        let told = PropertyValue::Output(std::sync::Arc::new(Output {
+            element: Some("x".into()),
+            secret: false,
+            dependencies: vec![urn("b")],
+        }));
+        let inputs: PropertyMap = [("told", told), ("plain", "y".into())].into_iter().collect();
+        let known = property_dependencies(&BTreeMap::new(), &inputs, &[urn("a")])
+            .unwrap()
+            .unwrap();
+        assert_eq!(known.get("told"), Some(&[urn("a"), urn("b")][..]));
+        assert_eq!(known.get("plain"), Some(&[urn("a")][..]));
+        let plain: PropertyMap = [("plain", "y".into())].into_iter().collect();
+        let unsaid = property_dependencies(&BTreeMap::new(), &plain, &[urn("a")]).unwrap();
+        assert!(unsaid.is_none(), "then each depends on all of them");
     }
 }
