@@ -19,7 +19,7 @@ use crate::{
     errors::{OrRaise as _, invalid},
     host::{HostContext, PythonAutonamer, PythonFetch, PythonJournal, PythonStacks, python_secrets},
     program::PythonProgram,
-    provider::{Pool, ProviderLoop, PythonProvider, PythonResolver},
+    provider::{Pool, ProviderLoop, PythonInstaller, PythonProvider, PythonResolver},
     runtime::Runtime,
     stack::Stack,
 };
@@ -96,6 +96,9 @@ impl Engine {
         if let Some(resolver) = given(member("resolver")?) {
             let resolver = PythonResolver::read(&resolver, &host, providers.clone())?;
             builder = builder.resolver(Arc::new(resolver));
+        }
+        if let Some(installer) = given(member("installer")?) {
+            builder = builder.installer(Arc::new(PythonInstaller::read(&installer, &host)?));
         }
         if let Some(stacks) = given(member("stack_reader")?) {
             builder = builder.stacks(Arc::new(PythonStacks::read(&stacks, &host)?));

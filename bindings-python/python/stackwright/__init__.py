@@ -41,6 +41,7 @@ from .events import (
     SummaryEvent,
 )
 from .host import Autonamer, Fetch, NamingRequest, ProposedName, Secrets, StackReader
+from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
 from .options import OperationOptions, PolicyPack, PolicySettings
@@ -115,6 +116,7 @@ __all__ = [
     "FailedError",
     "Fetch",
     "InitFailure",
+    "Installer",
     "InternalError",
     "InvalidInputError",
     "Invocation",
@@ -131,6 +133,7 @@ __all__ = [
     "OtherEvent",
     "Output",
     "PluginError",
+    "PluginInstaller",
     "Plugins",
     "PolicyEvent",
     "PolicyLoadEvent",

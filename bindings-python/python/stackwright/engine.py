@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from . import host as _host
+from . import installer as _installer
 from . import journal as _journal
 from . import provider as _provider
 from ._bridge import answer
@@ -22,6 +23,7 @@ from ._stackwright import Engine as NativeEngine
 from ._stackwright import close_gate
 from .errors import InvalidInputError
 from .host import Autonamer, Fetch, Secrets, StackReader
+from .installer import Installer
 from .journal import Journal
 from .provider import Resolver
 from .stack import Stack
@@ -81,6 +83,9 @@ class Engine:
     :param providers: Objects that provide packages; see :class:`stackwright.Provider`.
     :param plugins: Where plugin processes of other packages are looked for.
     :param resolver: Decides what serves a package before anything is looked for; see :data:`stackwright.Resolver`.
+    :param installer: Installs plugins that are not found: when they are needed, and, unless there is a ``resolver`` or the
+        option ``skip_plugin_pre_install`` says otherwise, before an operation begins. See
+        :class:`stackwright.PluginInstaller`.
     :param stack_reader: Answers references to other stacks; without it, they are read from ``store``.
     :param fetch: Gets what URIs of remote assets name; without it, the engine does, over HTTP. See
         :data:`stackwright.Fetch`.
@@ -101,6 +106,7 @@ class Engine:
         providers: Mapping[str, object] | None = None,
         plugins: Plugins | None = None,
         resolver: Resolver | None = None,
+        installer: Installer | None = None,
         secrets: Secrets | None = None,
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
@@ -123,12 +129,14 @@ class Engine:
         host_secrets = None if secrets is None else _host.describe_secrets(secrets)
         host_stacks = None if stack_reader is None else _host.describe_stack_reader(stack_reader)
         host_fetch = None if fetch is None else _host.describe_fetch(fetch)
+        host_installer = None if installer is None else _installer.describe_installer(installer)
         host_names = None if autonamer is None else _host.describe_autonamer(autonamer)
         functions = (
             *(host_secrets[2:] if host_secrets else ()),
             *(host_stacks or ()),
             *((host_fetch,) if host_fetch else ()),
             *((host_names,) if host_names else ()),
+            *(function for function in host_installer or () if function),
         )
         is_async = any(is_async for methods, _ in described.values() for _, _, is_async in methods)
         is_async = is_async or any(is_async for _, is_async in functions)
@@ -146,6 +154,7 @@ class Engine:
             "stack_reader": host_stacks,
             "fetch": host_fetch,
             "autonamer": host_names,
+            "installer": host_installer,
             "resolver": None if resolver is None else _provider.describe_resolver(resolver, self._raised),
             "provider_queue": self._provider_loop.queue,
             "start_task": _provider.start_task,

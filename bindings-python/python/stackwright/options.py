@@ -73,7 +73,8 @@ class OperationOptions(TypedDict, total=False):
     disable_provider_preview: bool
     """Previews show inputs as outputs without asking providers."""
     skip_plugin_pre_install: bool
-    """Accepted; nothing is ever installed."""
+    """Have plugins installed no sooner than they are needed. Left out, an engine with an installer and without a resolver
+    installs beforehand what the state's providers need, and what the program's language runtime says that it requires."""
     experimental: bool
     show_secrets: bool
     """Keep secret values in the inputs and outputs of events: as secrets whose ``ciphertext`` is the base64 of their JSON

@@ -21,6 +21,7 @@ from .engine import Engine as _Engine
 from .engine import Plugins
 from .events import Event
 from .host import Autonamer, Fetch, Secrets, StackReader
+from .installer import Installer
 from .journal import Journal
 from .options import OperationOptions
 from .provider import Resolver
@@ -232,6 +233,7 @@ class Engine:
         providers: Mapping[str, object] | None = None,
         plugins: Plugins | None = None,
         resolver: Resolver | None = None,
+        installer: Installer | None = None,
         secrets: Secrets | None = None,
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
@@ -246,6 +248,7 @@ class Engine:
             providers=providers,
             plugins=plugins,
             resolver=resolver,
+            installer=installer,
             secrets=secrets,
             stack_reader=stack_reader,
             fetch=fetch,

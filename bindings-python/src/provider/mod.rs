@@ -1,6 +1,7 @@
 //! Providers written in Python: the engine's trait over an object with methods, blocking or asynchronous.
 
 mod call;
+mod installer;
 mod pool;
 pub(crate) mod requests;
 mod resolver;
@@ -23,6 +24,7 @@ use stackwright::{
 use self::secrecy::Secrecy;
 pub(crate) use self::{
     call::{Caller, Method, ProviderLoop, Reply},
+    installer::PythonInstaller,
     pool::{Pool, Worker},
     resolver::{PythonResolver, ResolutionRequest},
 };

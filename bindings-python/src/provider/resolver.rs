@@ -20,7 +20,7 @@ use crate::{
 
 /// Which plugin is needed.
 #[pyclass(frozen, module = "stackwright._stackwright")]
-pub(crate) struct ResolutionRequest(stackwright::provider::ResolutionRequest);
+pub(crate) struct ResolutionRequest(pub(super) stackwright::provider::ResolutionRequest);
 
 #[pymethods]
 impl ResolutionRequest {

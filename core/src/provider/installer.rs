@@ -2,7 +2,10 @@
 
 use async_trait::async_trait;
 
-use crate::{error::Result, provider::ResolutionRequest};
+use crate::{
+    error::{Error, Result},
+    provider::ResolutionRequest,
+};
 
 /// What became of a wish to have a plugin installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,5 +50,21 @@ pub trait PluginInstaller: Send + Sync + 'static {
     /// Any; the plugin is not loaded.
     async fn install(&self, _plugin: ResolutionRequest) -> Result<Installation> {
         Ok(Installation::Declined)
+    }
+}
+
+impl ResolutionRequest {
+    /// Reads what a host says to be the latest version of this plugin, with or without a `v` before it.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] when it is no version; the plugin is named.
+    pub fn latest(&self, text: &str) -> Result<semver::Version> {
+        semver::Version::parse(text.strip_prefix('v').unwrap_or(text)).map_err(|error| {
+            Error::invalid(format!(
+                "the latest version of the {} plugin '{}' is {text:?}, which is no version: {error}",
+                self.kind.name(),
+                self.name
+            ))
+        })
     }
 }

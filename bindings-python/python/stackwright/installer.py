@@ -1,0 +1,98 @@
+"""Installers: the host's say in plugins that are missing."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, Union
+
+from ._callback import Described, described
+from ._stackwright import ResolutionRequest
+from .errors import InvalidInputError
+
+__all__ = ["Installer", "PluginInstaller"]
+
+
+class PluginInstaller:
+    """Installs plugins. Any object with some of these methods will do, ``async`` or not; what it lacks is not asked.
+
+    It is asked for what neither ``providers``, ``resolver`` nor the folders of :class:`~stackwright.Plugins` give: first
+    whether the plugin is installed, then for its latest version when none is wanted, then to install it. Then the engine
+    looks once more. However many resources and operations need a plugin, it is asked for once at a time; different plugins
+    are asked for concurrently. What a method raises fails those that need the plugin, with its text unchanged.
+    """
+
+    def is_installed(self, plugin: ResolutionRequest, /) -> bool | Awaitable[bool]:
+        """Tells whether a plugin is installed, in any version when ``plugin.version`` is ``None``."""
+        raise NotImplementedError
+
+    def latest_version(self, plugin: ResolutionRequest, /) -> str | None | Awaitable[str | None]:
+        """Returns the latest version of a plugin; ``None`` leaves it to :meth:`install` which one that is."""
+        raise NotImplementedError
+
+    def install(self, plugin: ResolutionRequest, /) -> bool | None | Awaitable[bool | None]:
+        """Puts a plugin where the engine looks for it: its executable ``pulumi-resource-NAME`` into one of the folders of
+        :class:`~stackwright.Plugins`, or into ``resource-NAME-vVERSION`` in its ``cache``. Returns ``False`` for what is
+        not to be installed, which then is missing."""
+        raise NotImplementedError
+
+
+class _Knows(Protocol):
+    def is_installed(self, plugin: ResolutionRequest, /) -> bool | Awaitable[bool]: ...
+
+
+class _Tells(Protocol):
+    def latest_version(self, plugin: ResolutionRequest, /) -> str | None | Awaitable[str | None]: ...
+
+
+class _Installs(Protocol):
+    def install(self, plugin: ResolutionRequest, /) -> bool | None | Awaitable[bool | None]: ...
+
+
+Installer = Union[
+    _Knows, _Tells, _Installs, Callable[[ResolutionRequest], Union[bool, None, Awaitable[Union[bool, None]]]]
+]
+"""A :class:`PluginInstaller` or another object with some of its methods, or a function that installs."""
+
+_METHODS = ("is_installed", "latest_version", "install")
+
+
+def describe_installer(installer: Installer) -> tuple[Described | None, Described | None, Described | None]:
+    """Describes what an installer has to say."""
+    if inspect.isclass(installer):
+        raise InvalidInputError(f"the installer is the class {installer.__name__}; pass an instance")
+    found: dict[str, Any] = {name: _method(installer, name) for name in _METHODS}
+    if not any(found.values()):
+        if not callable(installer):
+            raise InvalidInputError(f"the installer has none of the methods {', '.join(_METHODS)}")
+        found["install"] = installer
+
+    def of(name: str, after: Callable[[Any], Any]) -> Described | None:
+        return found[name] and described(f"{name} of the installer", found[name], after=after)
+
+    return of("is_installed", _is_installed), of("latest_version", _latest), of("install", _installed)
+
+
+def _method(installer: object, name: str) -> Any:
+    method = getattr(installer, name, None)
+    if getattr(method, "__func__", None) is getattr(PluginInstaller, name):
+        return None
+    return method
+
+
+def _is_installed(answer: object) -> bool:
+    if not isinstance(answer, bool):
+        raise InvalidInputError(f"is_installed of the installer returns a bool, not {type(answer).__name__}")
+    return answer
+
+
+def _latest(answer: object) -> str | None:
+    if answer is not None and not isinstance(answer, str):
+        raise InvalidInputError(f"latest_version of the installer returns a str or None, not {type(answer).__name__}")
+    return answer
+
+
+def _installed(answer: object) -> bool:
+    if answer is not None and not isinstance(answer, bool):
+        raise InvalidInputError(f"install of the installer returns a bool or None, not {type(answer).__name__}")
+    return answer is not False
