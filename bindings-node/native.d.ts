@@ -128,6 +128,8 @@ export interface EngineSettings {
   fetch?: number
   /** The façade's number of the object that names real things. */
   autonamer?: number
+  /** The façade's number of the object that installs plugins. */
+  installer?: number
 }
 
 /** A kind of error: the name that its class of the façade carries as `code`, and what it carries as `errorClass`. */

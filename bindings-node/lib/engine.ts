@@ -13,6 +13,7 @@ import {
     type StackReader,
     stackReaderHost,
 } from "./host";
+import { installerHost, type PluginInstaller, requireInstaller } from "./installer";
 import { native, type Native } from "./native";
 import { type Names, refuseUnknown, requireFunction, requireMethods, requireObject } from "./options";
 import type { Provider, Resolver } from "./provider";
@@ -48,6 +49,11 @@ export interface EngineOptions {
     plugins?: PluginOptions;
     /** Decides what serves a package; asked before the engine looks itself. */
     resolver?: Resolver;
+    /**
+     * Installs plugins that are not found: when they are needed, and, unless there is a `resolver` or the option
+     * `skipPluginPreInstall` says otherwise, before an operation begins.
+     */
+    installer?: PluginInstaller;
     /** Answers stack references; the engine's own store when absent. */
     stackReader?: StackReader;
     /** Encrypts secrets in place of the passphrase, which opens what was encrypted with one before. */
@@ -76,6 +82,7 @@ const ENGINE_OPTIONS: Names<EngineOptions> = {
     providers: true,
     plugins: true,
     resolver: true,
+    installer: true,
     stackReader: true,
     secrets: true,
     fetch: true,
@@ -132,6 +139,7 @@ export class Engine {
         requireFunction("resolver", options.resolver);
         requireFunction("fetch", options.fetch);
         requireFunction("autonamer", options.autonamer);
+        requireInstaller(options.installer);
         requireMethods("stackReader", options.stackReader, ["stackOutputs", "stackResourceOutputs"]);
         requireMethods("secrets", options.secrets, ["encrypt", "decrypt"]);
         for (const [name, provider] of Object.entries(options.providers ?? {})) {
@@ -156,6 +164,9 @@ export class Engine {
                         command: [...command],
                     })),
                     ...(options.resolver === undefined ? {} : { resolver: bridge.addResolver(options.resolver) }),
+                    ...(options.installer === undefined
+                        ? {}
+                        : { installer: bridge.addHost(installerHost(options.installer)) }),
                     ...(options.stackReader === undefined
                         ? {}
                         : { stackReader: bridge.addHost(stackReaderHost(options.stackReader)) }),

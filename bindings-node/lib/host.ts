@@ -2,7 +2,7 @@
 import { InvalidInputError, StackwrightError } from "./errors";
 import type { JournalEntry } from "./journal";
 import { described, type Names, refuseUnknown } from "./options";
-import type { Autonaming, ResourceSubject } from "./provider";
+import type { Autonaming, ResolutionRequest, ResourceSubject } from "./provider";
 import type { PropertyMap } from "./values";
 
 type Answer<T> = T | PromiseLike<T>;
@@ -81,6 +81,9 @@ export interface HostObject {
     decrypt?(ciphertexts: string[]): unknown;
     fetch?(uri: string): unknown;
     proposeName?(request: NamingRequest): unknown;
+    isInstalled?(plugin: ResolutionRequest, signal: AbortSignal): unknown;
+    latestVersion?(plugin: ResolutionRequest, signal: AbortSignal): unknown;
+    install?(plugin: ResolutionRequest, signal: AbortSignal): unknown;
 }
 
 /** Keeps what was thrown, as the cause of the error that comes of it. */
@@ -169,8 +172,11 @@ export function secretsHost(secrets: Secrets, keep: Keep): HostObject {
     };
 }
 
-/** Answers a question with what the host says, or with what it threw. */
-async function told<T extends object>(answer: () => Promise<T>, keep?: Keep): Promise<T | { refused: object }> {
+/**
+ * Answers a question with what the host says, or with what it threw.
+ * @internal
+ */
+export async function told<T extends object>(answer: () => Promise<T>, keep?: Keep): Promise<T | { refused: object }> {
     try {
         return await answer();
     } catch (error) {

@@ -35,6 +35,7 @@ export {
     type StackReader,
     type StackResource,
 } from "./host";
+export { type PluginInstaller } from "./installer";
 export {
     type IdentifiedRecord,
     type JournalBaseRebuilt,

@@ -80,7 +80,10 @@ export interface OperationOptions {
     disableProviderPreview?: boolean;
     /** Accepted; Check and Diff of different resources always run at the same time. */
     parallelDiff?: boolean;
-    /** Accepted; nothing is ever installed. */
+    /**
+     * Have plugins installed no sooner than they are needed. When absent, an engine with an installer and without a resolver
+     * installs beforehand what the state's providers need, and what the program's language runtime says that it requires.
+     */
     skipPluginPreInstall?: boolean;
     /** Accepted; nothing hides behind it. */
     experimental?: boolean;

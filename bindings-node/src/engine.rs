@@ -91,6 +91,8 @@ pub struct EngineSettings {
     pub fetch: Option<u32>,
     /// The façade's number of the object that names real things.
     pub autonamer: Option<u32>,
+    /// The façade's number of the object that installs plugins.
+    pub installer: Option<u32>,
 }
 
 /// What is said of a stack when it is opened.
@@ -204,6 +206,9 @@ fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<
     }
     if let Some(number) = settings.autonamer {
         builder = builder.autonamer(JsHost::new(shared, number));
+    }
+    if let Some(number) = settings.installer {
+        builder = builder.installer(JsHost::new(shared, number));
     }
     for entry in settings.providers {
         let package = entry.package.clone();

@@ -1,5 +1,5 @@
-//! What a host supplies beside providers: a journal, a reader of stacks, encryption, remote assets, names. Asked over
-//! the bridge.
+//! What a host supplies beside providers: a journal, a reader of stacks, encryption, remote assets, names, plugins. Asked
+//! over the bridge.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use stackwright::{
     Error, ErrorKind, Result,
     autonaming::{Autonamer, NamingRequest, Proposal},
     property::{PropertyMap, hash::Fetch, json::SecretForm},
-    provider::builtin::StackReader,
+    provider::{Installation, PluginInstaller, ResolutionRequest, builtin::StackReader},
     secrets::SecretsCallbacks,
     state::{
         JournalEntry,
@@ -56,6 +56,13 @@ impl JsHost {
     async fn values(&self, request: Request) -> Result<PropertyMap> {
         match self.ask(request, ErrorKind::NotFound).await? {
             Answered::Values(values) => Ok(values),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn yes(&self, request: Request) -> Result<bool> {
+        match self.ask(request, ErrorKind::Plugin).await? {
+            Answered::Yes(yes) => Ok(yes),
             _ => Err(mismatch()),
         }
     }
@@ -132,5 +139,29 @@ impl Autonamer for JsHost {
             Answered::Proposal(proposal) => Ok(proposal),
             _ => Err(mismatch()),
         }
+    }
+}
+
+#[async_trait]
+impl PluginInstaller for JsHost {
+    async fn is_installed(&self, plugin: ResolutionRequest) -> Result<bool> {
+        self.yes(Request::IsInstalled(plugin)).await
+    }
+
+    async fn latest_version(&self, plugin: ResolutionRequest) -> Result<Option<semver::Version>> {
+        match self
+            .ask(Request::LatestVersion(plugin.clone()), ErrorKind::Plugin)
+            .await?
+        {
+            Answered::Version(version) => version.map(|text| plugin.latest(&text)).transpose(),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn install(&self, plugin: ResolutionRequest) -> Result<Installation> {
+        Ok(match self.yes(Request::Install(plugin)).await? {
+            true => Installation::Done,
+            false => Installation::Declined,
+        })
     }
 }

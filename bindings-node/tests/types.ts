@@ -44,6 +44,11 @@ export async function hosting(): Promise<void> {
     const engine = new Engine({
         store: "memory://",
         stackReader: { stackOutputs: () => ({ a: 1 }), stackResourceOutputs: async () => ({}) },
+        installer: {
+            isInstalled: ({ name }) => name === "known",
+            latestVersion: async ({ kind }) => (kind === "resource" ? "1.2.3" : undefined),
+            install: async ({ version }, signal) => console.log(version?.length, signal.aborted),
+        },
         autonamer: async ({ name, randomSeed }) => (randomSeed.length ? { name, mode: "enforce" } : name),
         secrets: { kind: "vault", state: { key: "id" }, encrypt: (texts) => texts, decrypt: async (texts) => texts },
     });
@@ -63,6 +68,8 @@ export async function hosting(): Promise<void> {
     await operation.release();
     // @ts-expect-error there is no such mode
     new Engine({ store: "memory://", autonamer: () => ({ name: "x", mode: "shout" }) });
+    // @ts-expect-error a version is a text
+    new Engine({ store: "memory://", installer: { latestVersion: () => 1 } });
     // @ts-expect-error decryption is needed too
     new Engine({ store: "memory://", secrets: { encrypt: (texts) => texts } });
 }

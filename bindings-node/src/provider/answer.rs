@@ -37,6 +37,8 @@ pub(crate) enum Answered {
     Texts(Vec<String>),
     Content(Bytes),
     Proposal(Option<Proposal>),
+    Yes(bool),
+    Version(Option<String>),
     /// What a host threw; the code is that of an error of ours.
     Refused {
         code: Option<String>,
@@ -109,7 +111,7 @@ impl Answered {
             },
             method::RESOLVE if present => resolution(reader, shared, value),
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
-            method::RECEIVE..=method::PROPOSE_NAME if present => host(reader, method, value),
+            method::RECEIVE..=method::INSTALL if present => host(reader, method, value),
             _ => Ok(Self::Nothing),
         }
     }
@@ -151,8 +153,8 @@ fn refuse_unknown(reader: &Reader, known: &[&str], value: Js) -> Result<()> {
     })
 }
 
-/// Reads what the façade made of a host's answer: `{ values }`, `{ texts }`, `{ content }`, `{ proposal }`, or
-/// `{ refused: { code, message } }`.
+/// Reads what the façade made of a host's answer: `{ values }`, `{ texts }`, `{ content }`, `{ proposal }`, `{ yes }`,
+/// `{ version }`, or `{ refused: { code, message } }`.
 fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
     if let Some(refused) = reader.field(value, "refused")? {
         return Ok(Answered::Refused {
@@ -177,6 +179,10 @@ fn host(reader: &Reader, method: u32, value: Js) -> Result<Answered> {
             Some(proposal) => Some(read_proposal(reader, proposal)?),
             None => None,
         }),
+        method::IS_INSTALLED | method::INSTALL => {
+            Answered::Yes(reader.bool_field(value, "yes")?.unwrap_or_default())
+        }
+        method::LATEST_VERSION => Answered::Version(reader.text_field(value, "version")?),
         _ => Answered::Nothing,
     })
 }

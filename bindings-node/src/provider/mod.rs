@@ -31,7 +31,7 @@ use crate::{
 
 /// The methods that an object may have, with the names and the bits that the façade knows.
 pub(crate) mod method {
-    pub(crate) const NAMES: [&str; 21] = [
+    pub(crate) const NAMES: [&str; 24] = [
         "checkConfig",
         "diffConfig",
         "configure",
@@ -53,6 +53,9 @@ pub(crate) mod method {
         "decrypt",
         "fetch",
         "proposeName",
+        "isInstalled",
+        "latestVersion",
+        "install",
     ];
     pub(crate) const CHECK_CONFIG: u32 = 0;
     pub(crate) const DIFF_CONFIG: u32 = 1;
@@ -76,6 +79,9 @@ pub(crate) mod method {
     pub(crate) const DECRYPT: u32 = 18;
     pub(crate) const FETCH: u32 = 19;
     pub(crate) const PROPOSE_NAME: u32 = 20;
+    pub(crate) const IS_INSTALLED: u32 = 21;
+    pub(crate) const LATEST_VERSION: u32 = 22;
+    pub(crate) const INSTALL: u32 = 23;
 }
 
 /// The names of provider methods: a provider's `methods` has bit N set when it has the Nth.

@@ -59,7 +59,10 @@ fn sent(request: &Request) -> Sent {
         | Request::Encrypt(_)
         | Request::Decrypt(_)
         | Request::Fetch(_)
-        | Request::ProposeName(_) => (none(), none()),
+        | Request::ProposeName(_)
+        | Request::IsInstalled(_)
+        | Request::LatestVersion(_)
+        | Request::Install(_) => (none(), none()),
     };
     Sent { inputs, outputs }
 }
@@ -88,6 +91,8 @@ pub(super) fn wrap(answered: &mut Answered, sent: &Sent) {
         | Answered::Resolution(_)
         | Answered::Content(_)
         | Answered::Proposal(_)
+        | Answered::Yes(_)
+        | Answered::Version(_)
         | Answered::Schema(_)
         | Answered::Values(_)
         | Answered::Texts(_)
@@ -143,6 +148,9 @@ fn maps(request: &mut Request) -> Vec<&mut PropertyMap> {
         | Request::Encrypt(_)
         | Request::Decrypt(_)
         | Request::Fetch(_)
-        | Request::ProposeName(_) => Vec::new(),
+        | Request::ProposeName(_)
+        | Request::IsInstalled(_)
+        | Request::LatestVersion(_)
+        | Request::Install(_) => Vec::new(),
     }
 }

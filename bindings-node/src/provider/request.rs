@@ -40,6 +40,9 @@ pub(crate) enum Request {
     /// The URI of a remote asset.
     Fetch(String),
     ProposeName(NamingRequest),
+    IsInstalled(ResolutionRequest),
+    LatestVersion(ResolutionRequest),
+    Install(ResolutionRequest),
 }
 
 impl Request {
@@ -67,6 +70,9 @@ impl Request {
             Self::Decrypt(_) => method::DECRYPT,
             Self::Fetch(_) => method::FETCH,
             Self::ProposeName(_) => method::PROPOSE_NAME,
+            Self::IsInstalled(_) => method::IS_INSTALLED,
+            Self::LatestVersion(_) => method::LATEST_VERSION,
+            Self::Install(_) => method::INSTALL,
         }
     }
 
@@ -92,7 +98,10 @@ impl Request {
             | Self::Encrypt(_)
             | Self::Decrypt(_)
             | Self::Fetch(_)
-            | Self::ProposeName(_) => PropertyMap::new(),
+            | Self::ProposeName(_)
+            | Self::IsInstalled(_)
+            | Self::LatestVersion(_)
+            | Self::Install(_) => PropertyMap::new(),
         }
     }
 
@@ -169,7 +178,10 @@ impl Request {
                 writer.set_text(object, "subpackageName", &request.subpackage_name)?;
                 writer.set_text(object, "subpackageVersion", &request.subpackage_version)?;
             }
-            Self::Resolve(request) => resolve(writer, object, request)?,
+            Self::Resolve(request)
+            | Self::IsInstalled(request)
+            | Self::LatestVersion(request)
+            | Self::Install(request) => resolve(writer, object, request)?,
             Self::ProposeName(request) => naming(writer, object, request)?,
             Self::Receive(text)
             | Self::StackOutputs(text)

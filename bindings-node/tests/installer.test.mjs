@@ -1,0 +1,136 @@
+/** Installers: plugins that are put in their place when somebody needs them. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { Engine, InvalidInputError } from "../index.mjs";
+import { failureOf, folder } from "./support.mjs";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+const executable = path.join(root, "build", "plugins", "pulumi-resource-gofiles");
+
+before(() => {
+    // Go knows whether there is anything to do.
+    execFileSync("go", ["build", "-o", executable, "."], { cwd: path.join(root, "testkit", "go-provider") });
+});
+
+/** Puts the plugin into a cache, as `resource-gofiles-v1.2.3` or without a version. */
+function put(cache, { name, version }) {
+    const place = path.join(cache, `resource-${name}${version === undefined ? "" : `-v${version}`}`);
+    fs.mkdirSync(place, { recursive: true });
+    fs.symlinkSync(executable, path.join(place, path.basename(executable)));
+}
+
+const file = (place) => (context) => void context.resource("gofiles:index:File", "file", { path: place, content: "hello\n" });
+
+test("a plugin is installed when it is needed, and once for all that need it", async (context) => {
+    const directory = folder(context);
+    const cache = path.join(directory, "plugins");
+    const asked = [];
+    const installer = {
+        isInstalled: ({ kind, name, version }) => {
+            asked.push(`installed? ${kind} ${name} ${version}`);
+            return false;
+        },
+        latestVersion: async ({ name }) => {
+            asked.push(`latest ${name}`);
+            return "v1.2.3";
+        },
+        install: async (plugin, signal) => {
+            asked.push(`install ${plugin.name} ${plugin.version}`);
+            await new Promise((resolve) => setImmediate(resolve));
+            assert.equal(signal.aborted, false);
+            put(cache, plugin);
+        },
+    };
+    const engine = new Engine({ store: "memory://", plugins: { cache }, installer });
+    const stack = await engine.stack("shop/dev", {
+        program: (run) => {
+            for (let number = 0; number < 10; number++) {
+                const inputs = { path: path.join(directory, `${number}.txt`), content: "hello\n" };
+                const options = number % 2 ? { provider: run.provider("gofiles", `explicit-${number}`, {}) } : {};
+                run.resource("gofiles:index:File", `file-${number}`, inputs, options);
+            }
+        },
+    });
+    await stack.up();
+    assert.equal(fs.readFileSync(path.join(directory, "9.txt"), "utf8"), "hello\n");
+    assert.deepEqual(asked, ["installed? resource gofiles undefined", "latest gofiles", "install gofiles 1.2.3"]);
+    await stack.destroy();
+    assert.ok(!fs.existsSync(path.join(directory, "9.txt")));
+    await engine.close();
+});
+
+test("what recorded providers need is installed beforehand, unless that is skipped", async (context) => {
+    const directory = folder(context);
+    const store = `file://${directory}/state`;
+    const first = new Engine({ store, plugins: { paths: [path.dirname(executable)] } });
+    await (await first.stack("shop/dev", { program: file(path.join(directory, "a.txt")) })).up();
+    await first.close();
+    const asked = [];
+    const engine = new Engine({ store, installer: { install: ({ name }) => (asked.push(name), false) } });
+    const stack = await engine.stack("shop/dev");
+    for (const [skipPluginPreInstall, times] of [[false, 2], [true, 1]]) {
+        const error = await failureOf(stack.refresh({ skipPluginPreInstall }));
+        assert.match(error.message, /no resource plugin 'pulumi-resource-gofiles' found/);
+        assert.deepEqual(asked, Array(times).fill("gofiles"));
+        asked.length = 0;
+    }
+    await engine.close();
+});
+
+test("what an installer throws is told unchanged, and what it leaves out is named", async () => {
+    const cases = [
+        [{ isInstalled: () => Promise.reject(new Error("The Mirror is down! {} %s")) }, "The Mirror is down! {} %s"],
+        [
+            { latestVersion: () => "2.0.0", install: () => {} },
+            "the resource plugin 'gofiles' at version v2.0.0 was installed by the host, but is not where the engine looks for plugins",
+        ],
+        [{ latestVersion: () => "newest" }, "the latest version of the resource plugin 'gofiles' is \"newest\", which is no version"],
+        [{ isInstalled: () => "yes" }, "isInstalled of the installer returns a boolean"],
+    ];
+    for (const [installer, told] of cases) {
+        const engine = new Engine({ store: "memory://", installer });
+        const stack = await engine.stack("shop/dev", { program: file("/nowhere") });
+        const error = await failureOf(stack.up());
+        assert.ok(error.message.includes(told), error.message);
+        await engine.close();
+    }
+});
+
+test("who insists on an end does not wait for an installation, which hears of it", async () => {
+    let begin;
+    const begun = new Promise((resolve) => (begin = resolve));
+    const installer = {
+        install: (plugin, signal) => {
+            // In an object: a promise that is handed on would be waited for.
+            begin({ aborted: new Promise((resolve) => signal.addEventListener("abort", resolve)) });
+            return new Promise(() => {});
+        },
+    };
+    const engine = new Engine({ store: "memory://", installer });
+    const stack = await engine.stack("shop/dev", { program: file("/nowhere") });
+    const operation = stack.up();
+    const { aborted } = await begun;
+    operation.cancel();
+    operation.cancel();
+    assert.equal((await failureOf(operation)).code, "cancelled");
+    await aborted;
+    await engine.close();
+});
+
+test("what is no installer is refused", () => {
+    for (const [installer, told] of [
+        [{}, /none of the methods isInstalled, latestVersion, install/],
+        [{ instal: () => {} }, /did you mean "install"/],
+        [() => {}, /installer is an object/],
+        [{ install: "yes" }, /install of the installer is a function/],
+    ]) {
+        assert.throws(() => new Engine({ store: "memory://", installer }), (error) => {
+            return error instanceof InvalidInputError && told.test(error.message);
+        });
+    }
+});
