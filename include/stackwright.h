@@ -531,6 +531,26 @@ typedef struct sw_host_t {
    * Names that are drawn from the seed are in an update those that its preview showed.
    */
   sw_call_t propose_name;
+  /**
+   * Tells whether a plugin is installed, in any version when `version` is null: what `resolve` is asked → `{"installed":
+   * true}`; `{}` when it is not. This and the next two are asked, in this order, about a plugin that neither the
+   * packages, `resolve` nor the folders of `"plugins"` gave; then the engine looks once more. However many resources and
+   * operations need a plugin, it is asked for once at a time. Without `resolve`, and without `skipPluginPreInstall`, this
+   * happens before an operation begins for what recorded providers need, and before the program runs for what its
+   * language runtime requires.
+   */
+  sw_call_t is_installed;
+  /**
+   * Gives the latest version of a plugin when none is wanted: what `resolve` is asked → `{"version": "1.2.3"}`; `{}`
+   * leaves it to `install` which one that is.
+   */
+  sw_call_t latest_version;
+  /**
+   * Puts a plugin where the engine looks for it, its executable `pulumi-resource-NAME` into one of the `directories` or
+   * into `resource-NAME-vVERSION` in the `cache`: what `resolve` is asked → `{}`; `{"declined": true}` for what is not to be
+   * installed, which then is missing.
+   */
+  sw_call_t install;
 } sw_host_t;
 
 /**
@@ -1268,8 +1288,9 @@ void sw_stack_free(struct sw_stack_t *stack);
  * - `showSecrets`: keep secret values in events, as secrets whose `ciphertext` is the base64 of their JSON; `noEvents`:
  *   make events only while somebody listens; `message`: a note for the history;
  * - `holdSession`: keep the monitor and the providers after the result, see `sw_operation_release`;
- * - `parallelDiff`, `skipPluginPreInstall`, `experimental`: accepted, and change nothing; `snippets`, `targetSnippets`: not
- *   supported yet, an operation with one of them is refused before anything happens.
+ * - `skipPluginPreInstall`: plugins are installed no sooner than they are needed, see `install` of the host's table;
+ * - `parallelDiff`, `experimental`: accepted, and change nothing; `snippets`, `targetSnippets`: not supported yet, an
+ *   operation with one of them is refused before anything happens.
  *
  * `program` is run instead of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a destroy
  * only with `destroyProgram`. On success it is taken over. An operation that cannot begin fails in `sw_operation_wait`.

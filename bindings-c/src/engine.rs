@@ -266,6 +266,9 @@ fn build(
     if let Some(resolver) = host.and_then(Host::resolver) {
         builder = builder.resolver(resolver);
     }
+    if let Some(installer) = host.and_then(Host::installer) {
+        builder = builder.installer(installer);
+    }
     if let Some(reader) = host.and_then(Host::stack_reader) {
         builder = builder.stacks(reader);
     }

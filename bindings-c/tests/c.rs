@@ -86,11 +86,15 @@ fn with_library(command: &mut Command) -> &mut Command {
 }
 
 fn valgrind(program: &Path) {
-    run(with_library(
-        Command::new("valgrind")
-            .args(["--quiet", "--leak-check=full", "--error-exitcode=1"])
-            .arg(program),
-    ));
+    run(with_library(&mut under_valgrind(program)));
+}
+
+fn under_valgrind(program: &Path) -> Command {
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--quiet", "--leak-check=full", "--error-exitcode=1"])
+        .arg(program);
+    command
 }
 
 #[test]
@@ -125,6 +129,22 @@ fn the_host_is_asked_and_told() {
     let program = compile("gcc", "c11", "host.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);
+}
+
+#[test]
+fn the_host_installs_plugins() {
+    let program = compile("gcc", "c11", "installer.c");
+    let plugin = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pulumi-resource-gofiles");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/go-provider");
+    run(Command::new("go")
+        .args(["build", "-o"])
+        .arg(&plugin)
+        .arg(".")
+        .current_dir(source));
+    for mut command in [Command::new(&program), under_valgrind(&program)] {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        run(with_library(command.arg(&plugin).arg(folder.path())));
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! The host's say: who serves a package, what other stacks gave out, remote assets, names, its encryption, and its journal.
+//! The host's say: who serves a package, missing plugins, what other stacks gave out, remote assets, names, its encryption,
+//! and its journal.
 
+mod installer;
 mod name;
 
 use std::{collections::BTreeMap, ffi::c_void, sync::Arc};
@@ -87,6 +89,20 @@ pub struct sw_host_t {
     /// resource that is no component and no provider; a failure ends the operation. Providers get the answer with `check`.
     /// Names that are drawn from the seed are in an update those that its preview showed.
     pub propose_name: sw_call_t,
+    /// Tells whether a plugin is installed, in any version when `version` is null: what `resolve` is asked → `{"installed":
+    /// true}`; `{}` when it is not. This and the next two are asked, in this order, about a plugin that neither the
+    /// packages, `resolve` nor the folders of `"plugins"` gave; then the engine looks once more. However many resources and
+    /// operations need a plugin, it is asked for once at a time. Without `resolve`, and without `skipPluginPreInstall`, this
+    /// happens before an operation begins for what recorded providers need, and before the program runs for what its
+    /// language runtime requires.
+    pub is_installed: sw_call_t,
+    /// Gives the latest version of a plugin when none is wanted: what `resolve` is asked → `{"version": "1.2.3"}`; `{}`
+    /// leaves it to `install` which one that is.
+    pub latest_version: sw_call_t,
+    /// Puts a plugin where the engine looks for it, its executable `pulumi-resource-NAME` into one of the `directories` or
+    /// into `resource-NAME-vVERSION` in the `cache`: what `resolve` is asked → `{}`; `{"declined": true}` for what is not to be
+    /// installed, which then is missing.
+    pub install: sw_call_t,
 }
 
 // SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
@@ -237,6 +253,18 @@ struct ResolutionDocument<'a> {
     checksums: &'a BTreeMap<String, String>,
 }
 
+impl<'a> From<&'a ResolutionRequest> for ResolutionDocument<'a> {
+    fn from(request: &'a ResolutionRequest) -> Self {
+        Self {
+            kind: request.kind.name(),
+            name: &request.name,
+            version: request.version.as_ref().map(ToString::to_string),
+            download_url: &request.download_url,
+            checksums: &request.checksums,
+        }
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Resolved {
@@ -247,13 +275,7 @@ struct Resolved {
 #[async_trait]
 impl Resolver for Host {
     async fn resolve(&self, request: ResolutionRequest) -> stackwright::Result<Resolution> {
-        let document = to_vec(&ResolutionDocument {
-            kind: request.kind.name(),
-            name: &request.name,
-            version: request.version.as_ref().map(ToString::to_string),
-            download_url: &request.download_url,
-            checksums: &request.checksums,
-        })?;
+        let document = to_vec(&ResolutionDocument::from(&request))?;
         let answer = self
             .ask(self.functions.resolve, document, ErrorKind::Plugin, "resolve")
             .await?;

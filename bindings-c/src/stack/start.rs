@@ -55,8 +55,9 @@ pub enum sw_operation_kind_t {
 /// - `showSecrets`: keep secret values in events, as secrets whose `ciphertext` is the base64 of their JSON; `noEvents`:
 ///   make events only while somebody listens; `message`: a note for the history;
 /// - `holdSession`: keep the monitor and the providers after the result, see `sw_operation_release`;
-/// - `parallelDiff`, `skipPluginPreInstall`, `experimental`: accepted, and change nothing; `snippets`, `targetSnippets`: not
-///   supported yet, an operation with one of them is refused before anything happens.
+/// - `skipPluginPreInstall`: plugins are installed no sooner than they are needed, see `install` of the host's table;
+/// - `parallelDiff`, `experimental`: accepted, and change nothing; `snippets`, `targetSnippets`: not supported yet, an
+///   operation with one of them is refused before anything happens.
 ///
 /// `program` is run instead of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a destroy
 /// only with `destroyProgram`. On success it is taken over. An operation that cannot begin fails in `sw_operation_wait`.
