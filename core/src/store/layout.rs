@@ -102,6 +102,11 @@ impl StackName {
         format!(".pulumi/journals/{self}.journal")
     }
 
+    /// Returns the prefix of the journals of the project.
+    pub(super) fn journals(&self) -> String {
+        format!(".pulumi/journals/{}/", self.project)
+    }
+
     pub(super) fn orphan(&self, number: usize) -> String {
         format!(".pulumi/journals/{self}.journal.orphan-{number}")
     }

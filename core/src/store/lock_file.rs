@@ -61,6 +61,12 @@ impl Held {
         drop(self.guard);
         result
     }
+
+    async fn retire(self) -> Result<()> {
+        let result = self.store.delete(&self.key).await;
+        self.guard.retire();
+        result
+    }
 }
 
 impl StackLock {
@@ -128,6 +134,17 @@ impl StackLock {
     pub async fn release(self) -> Result<()> {
         match self.take_held() {
             Some(held) => held.release().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Releases the lock of a stack that is gone: nothing of it stays behind.
+    ///
+    /// # Errors
+    /// As for [`Self::release`].
+    pub(super) async fn retire(self) -> Result<()> {
+        match self.take_held() {
+            Some(held) => held.retire().await,
             None => Ok(()),
         }
     }

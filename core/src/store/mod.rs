@@ -114,10 +114,17 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// [`crate::ErrorKind::Conflict`], at once, when somebody else holds it.
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>>;
+
+    /// Removes what the store keeps below `prefix`, `a/b/` for instance, though there is no object: empty folders. What
+    /// cannot be removed stays; by default nothing is.
+    async fn tidy(&self, _prefix: &str) {}
 }
 
 /// Holds a lock until it is dropped.
-pub trait LockGuard: Send + Sync {}
+pub trait LockGuard: Send + Sync {
+    /// Ends a lock that nobody is likely to take again: what the store keeps of its name goes, too, where that can be.
+    fn retire(self: Box<Self>) {}
+}
 
 fn not_found(key: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("there is no object {key:?}"))

@@ -195,6 +195,38 @@ async fn two_stores_on_one_folder_exclude_each_other() {
 }
 
 #[tokio::test]
+async fn a_retired_lock_leaves_nothing_behind_and_is_taken_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let (left, right) = (file_store(folder.path()), file_store(folder.path()));
+    let other = left.lock("q/dev").await.unwrap();
+    left.lock("p/dev").await.unwrap().retire();
+    let locks = folder.path().join(".stackwright-locks");
+    let names = || {
+        fs::read_dir(&locks)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+    };
+    assert_eq!(names().collect::<Vec<_>>(), ["q"]);
+    let guard = right.lock("p/dev").await.unwrap();
+    assert!(left.lock("p/dev").await.is_err() && right.lock("q/dev").await.is_err());
+    drop((guard, other));
+    drop(left.lock("p/dev").await.unwrap());
+}
+
+#[tokio::test]
+async fn only_empty_folders_are_tidied_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = file_store(folder.path());
+    fs::create_dir_all(folder.path().join("a/b/c")).unwrap();
+    store.put("a/x", "1".into(), Condition::Any).await.unwrap();
+    store.tidy("a/b/c/").await;
+    store.tidy("a/").await;
+    store.tidy("../").await;
+    assert!(!folder.path().join("a/b").exists());
+    assert_eq!(keys(&store, "").await, ["a/x"]);
+}
+
+#[tokio::test]
 async fn a_listing_skips_sidecars_locks_and_temporary_files() {
     let folder = tempfile::tempdir().unwrap();
     let store = file_store(folder.path());

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     disk::Disk,
-    system::{create_folder_of, failure, is_absent, sync_folder},
+    system::{again_when_absent, create_folder_of, failure, is_absent, sync_folder},
 };
 use crate::error::Result;
 
@@ -66,8 +66,12 @@ impl Appenders {
         let file = match options.open(path) {
             Ok(file) => separate(file, path)?,
             Err(error) if is_absent(&error) => {
-                create_folder_of(path)?;
-                let file = options.create(true).open(path).map_err(opening)?;
+                options.create(true);
+                let file = again_when_absent(|| {
+                    create_folder_of(path)?;
+                    Ok(options.open(path))
+                })?
+                .map_err(opening)?;
                 sync_folder(path)?;
                 file
             }

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     lock,
-    system::{clone_file, failure, is_absent, sync_folder, version},
+    system::{again_when_absent, clone_file, failure, is_absent, remove_empty, sync_folder, version},
     temporary::Temporary,
 };
 use crate::{
@@ -73,9 +73,12 @@ impl Disk {
     pub(super) fn write(&self, key: &str, bytes: &[u8], condition: &Condition) -> Result<Version> {
         let path = self.path(key);
         self.check(&path, key, condition)?;
-        let temporary = self.temporary(&path)?;
-        let mut file =
-            File::create_new(&temporary.0).map_err(|error| failure("creating", &temporary.0, error))?;
+        let (temporary, mut file) = again_when_absent(|| {
+            let temporary = self.temporary(&path)?;
+            let file = File::create_new(&temporary.0);
+            Ok(file.map(|file| (temporary, file)))
+        })?
+        .map_err(|error| failure("creating a file beside", &path, error))?;
         file.write_all(bytes)
             .and_then(|()| file.sync_all())
             .map_err(|error| failure("writing", &temporary.0, error))?;
@@ -140,6 +143,11 @@ impl Disk {
                 .map_err(|error| failure("writing", &temporary.0, error))?;
         }
         self.replace(temporary, &target, to, &Condition::Any)
+    }
+
+    /// Removes a folder below the store's own, and those above it, as long as they are empty.
+    pub(super) fn remove_empty(&self, folder: &str) {
+        remove_empty(&self.path(folder), &self.root);
     }
 
     pub(super) fn remove(&self, key: &str) -> Result<()> {

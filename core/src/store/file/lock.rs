@@ -3,12 +3,13 @@
 use std::{
     collections::HashSet,
     fs::{self, File, TryLockError},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use super::{
     disk::{Disk, LOCK_FOLDER},
-    system::{create_folder_of, failure},
+    system::{again_when_absent, create_folder_of, failure, is_named, remove_empty},
 };
 use crate::{
     error::Result,
@@ -34,14 +35,22 @@ impl Locks {
             held: Arc::clone(&self.0),
             name: name.to_owned(),
         };
-        let (file, path) = open(disk, name)?;
-        match file.try_lock() {
-            Ok(()) => Ok(FileLock {
-                _file: file,
-                _claim: claim,
-            }),
-            Err(TryLockError::WouldBlock) => Err(locked(name)),
-            Err(TryLockError::Error(error)) => Err(failure("locking", &path, error)),
+        loop {
+            let (file, path) = open(disk, name)?;
+            match file.try_lock() {
+                // It was retired in between; whoever comes now takes a new file.
+                Ok(()) if !is_named(&file, &path) => {}
+                Ok(()) => {
+                    return Ok(FileLock {
+                        _file: file,
+                        _claim: claim,
+                        path,
+                        root: disk.root().to_owned(),
+                    });
+                }
+                Err(TryLockError::WouldBlock) => return Err(locked(name)),
+                Err(TryLockError::Error(error)) => return Err(failure("locking", &path, error)),
+            }
         }
     }
 }
@@ -53,21 +62,19 @@ pub(super) fn wait(disk: &Disk, name: &str) -> Result<File> {
     Ok(file)
 }
 
-/// Opens a lock's file. It is never removed: a file that others may have open and wait for must keep its name.
-fn open(disk: &Disk, name: &str) -> Result<(File, std::path::PathBuf)> {
+/// Opens a lock's file. Only who holds it may remove it; who has locked it must look whether it still has its name.
+fn open(disk: &Disk, name: &str) -> Result<(File, PathBuf)> {
     let folder = disk.root().join(LOCK_FOLDER);
     let path = folder.join(format!("{name}.lock"));
     // Others rely on the store's own folder; what is below this one need not outlive the system.
-    create_folder_of(&folder)?;
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| failure("creating", folder, error))?;
-    }
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(|error| failure("opening", &path, error))?;
+    let opened = again_when_absent(|| {
+        create_folder_of(&folder)?;
+        let below = path.parent().map_or(Ok(()), fs::create_dir_all);
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true);
+        Ok(below.and_then(|()| options.open(&path)))
+    })?;
+    let file = opened.map_err(|error| failure("opening", &path, error))?;
     Ok((file, path))
 }
 
@@ -75,9 +82,19 @@ fn open(disk: &Disk, name: &str) -> Result<(File, std::path::PathBuf)> {
 pub(super) struct FileLock {
     _file: File,
     _claim: Claim,
+    path: PathBuf,
+    root: PathBuf,
 }
 
-impl LockGuard for FileLock {}
+impl LockGuard for FileLock {
+    fn retire(self: Box<Self>) {
+        // Elsewhere nobody could tell that the file that he has locked is not the one that others will find.
+        if cfg!(unix) && fs::remove_file(&self.path).is_ok() {
+            let folder = self.path.parent().unwrap_or(&self.root);
+            remove_empty(folder, &self.root.join(LOCK_FOLDER));
+        }
+    }
+}
 
 struct Claim {
     held: Arc<Mutex<HashSet<String>>>,

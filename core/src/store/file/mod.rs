@@ -139,6 +139,19 @@ impl Store for FileStore {
         .await
     }
 
+    async fn tidy(&self, prefix: &str) {
+        let folder = prefix.trim_end_matches('/').to_owned();
+        if check_key(&folder).is_ok() {
+            let tidied = self.blocking(move |inner| {
+                inner.disk.remove_empty(&folder);
+                Ok(())
+            });
+            if let Err(error) = tidied.await {
+                tracing::debug!(%error, "empty folders remain");
+            }
+        }
+    }
+
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
         check_key(name)?;
         let name = name.to_owned();

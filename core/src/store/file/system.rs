@@ -33,8 +33,55 @@ pub(super) fn clone_file(_source: &Path, _target: &Path) -> bool {
     false
 }
 
+/// How often something is tried that needs a folder, which another store may have removed because it was empty.
+const TRIES: usize = 32;
+
+/// Does something once more, from the making of its folder on, when that was removed in between.
+pub(super) fn again_when_absent<T>(
+    mut attempt: impl FnMut() -> Result<io::Result<T>>,
+) -> Result<io::Result<T>> {
+    for _ in 1..TRIES {
+        match attempt()? {
+            Err(error) if is_absent(&error) => {}
+            outcome => return Ok(outcome),
+        }
+    }
+    attempt()
+}
+
+/// Removes `folder` and those above it, up to `root`, as long as they are empty: the system removes no other.
+pub(super) fn remove_empty(folder: &Path, root: &Path) {
+    let below = |folder: &&Path| *folder != root && folder.starts_with(root);
+    for folder in folder.ancestors().take_while(below) {
+        match fs::remove_dir(folder) {
+            Err(error) if !is_absent(&error) => return,
+            _ => {}
+        }
+    }
+}
+
+/// Tells whether `path` is a name of an open file: somebody else may have removed or replaced that.
+#[cfg(unix)]
+pub(super) fn is_named(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(opened), Ok(named)) => opened.ino() == named.ino() && opened.dev() == named.dev(),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_named(_file: &File, path: &Path) -> bool {
+    path.exists()
+}
+
 /// Creates the folder of `path` and makes each new name in it durable.
 pub(super) fn create_folder_of(path: &Path) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    again_when_absent(|| create_folders(path))?.map_err(|error| failure("creating", folder, error))
+}
+
+fn create_folders(path: &Path) -> Result<io::Result<()>> {
     let missing: Vec<&Path> = path
         .ancestors()
         .skip(1)
@@ -42,6 +89,7 @@ pub(super) fn create_folder_of(path: &Path) -> Result<()> {
         .collect();
     for folder in missing.iter().rev() {
         match fs::create_dir(folder) {
+            Err(error) if is_absent(&error) => return Ok(Err(error)),
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !folder.is_dir() => {
                 return Err(failure("creating", folder, error));
             }
@@ -49,7 +97,8 @@ pub(super) fn create_folder_of(path: &Path) -> Result<()> {
         }
     }
     // Only now: the first sync mostly makes all of them durable, and the others find nothing left to do.
-    missing.iter().try_for_each(|folder| sync_folder(folder))
+    missing.iter().try_for_each(|folder| sync_folder(folder))?;
+    Ok(Ok(()))
 }
 
 /// Makes the names in the folder of `path` durable.

@@ -16,9 +16,14 @@ impl StackStorage {
     /// and `force` is false.
     pub async fn remove(&self, force: bool) -> Result<()> {
         let lock = self.lock().await?;
-        let result = self.remove_locked(force).await;
-        let released = lock.release().await;
-        result.and(released)
+        if let Err(error) = self.remove_locked(force).await {
+            // Why the stack stays is said rather than that its lock does.
+            drop(lock.release().await);
+            return Err(error);
+        }
+        lock.retire().await?;
+        self.store.tidy(&self.name.locks()).await;
+        Ok(())
     }
 
     async fn remove_locked(&self, force: bool) -> Result<()> {
@@ -43,6 +48,9 @@ impl StackStorage {
         for object in self.store.list(&self.name.history()).await? {
             self.store.delete(&object.key).await?;
         }
+        // Of stacks beside it there may be something in the folder of the journals.
+        self.store.tidy(&self.name.history()).await;
+        self.store.tidy(&self.name.journals()).await;
         Ok(())
     }
 }
@@ -71,4 +79,111 @@ pub(super) fn has_resources(checkpoint: &[u8]) -> Result<bool> {
     })?;
     let resources = file.checkpoint.latest.and_then(|latest| latest.resources);
     Ok(resources.is_some_and(|resources| !resources.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::Path, sync::Arc};
+
+    use super::*;
+    use crate::{
+        runtime::Runtime,
+        store::{FileStore, HostFacts, StackName, SystemProcesses},
+    };
+
+    fn stack(folder: &Path, name: &str) -> StackStorage {
+        let runtime = Runtime::system(tokio::runtime::Handle::current());
+        let store = Arc::new(FileStore::new(folder, runtime.clone()).unwrap());
+        let facts = HostFacts {
+            pid: std::process::id(),
+            username: "me".into(),
+            hostname: "here".into(),
+            system: "boot 1".into(),
+            processes: Arc::new(SystemProcesses),
+        };
+        StackStorage::new(store, StackName::parse(name).unwrap(), facts, runtime)
+    }
+
+    /// Returns all files and empty folders below a folder, sorted.
+    fn leaves(folder: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(next) = folders.pop() {
+            let entries: Vec<_> = next
+                .read_dir()
+                .unwrap()
+                .map(|entry| entry.unwrap().path())
+                .collect();
+            for path in entries {
+                let empty = path.is_dir() && path.read_dir().unwrap().next().is_none();
+                if path.is_dir() && !empty {
+                    folders.push(path);
+                } else {
+                    found.push(path.strip_prefix(folder).unwrap().display().to_string());
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    #[tokio::test]
+    async fn of_a_removed_stack_stays_a_copy_of_the_checkpoint_and_what_others_share() {
+        let folder = tempfile::tempdir().unwrap();
+        let (dev, prod) = (
+            stack(folder.path(), "shop/dev"),
+            stack(folder.path(), "shop/prod"),
+        );
+        dev.create().await.unwrap();
+        prod.create().await.unwrap();
+        let held = prod.lock().await.unwrap();
+        let before = leaves(folder.path());
+        dev.remove(false).await.unwrap();
+        let gone = [
+            ".pulumi/stacks/shop/dev.json",
+            ".stackwright-locks/organization/shop/dev.lock",
+        ];
+        let mut expected: Vec<_> = before
+            .into_iter()
+            .filter(|path| !gone.contains(&path.as_str()))
+            .collect();
+        expected.push(".pulumi/stacks/shop/dev.json.bak".to_owned());
+        expected.retain(|path| !path.starts_with(".pulumi/locks/organization/shop/dev"));
+        expected.sort();
+        assert_eq!(leaves(folder.path()), expected);
+        held.release().await.unwrap();
+        prod.remove(false).await.unwrap();
+        let last = [
+            ".pulumi/meta.yaml",
+            ".pulumi/stacks/shop/dev.json.bak",
+            ".pulumi/stacks/shop/prod.json.bak",
+            ".stackwright-locks/.writes.lock",
+        ];
+        assert_eq!(leaves(folder.path()), last);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn stacks_of_one_project_come_and_go_beside_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let rounds = (0..4).map(|number| {
+            // Each as another process would have it, and two of them about the same stack.
+            let stack = stack(folder.path(), &format!("shop/stack-{}", number / 2));
+            tokio::spawn(async move {
+                for _ in 0..20 {
+                    for outcome in [stack.create().await, stack.remove(false).await] {
+                        if let Err(error) = outcome {
+                            let kind = error.kind();
+                            assert!(
+                                matches!(kind, ErrorKind::Conflict | ErrorKind::NotFound),
+                                "{error}"
+                            );
+                        }
+                    }
+                }
+            })
+        });
+        for round in rounds.collect::<Vec<_>>() {
+            round.await.unwrap();
+        }
+    }
 }
