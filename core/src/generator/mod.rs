@@ -168,6 +168,11 @@ impl Generator {
         self.claims.is_seen(urn)
     }
 
+    /// Returns what was registered in this run, in no order.
+    pub(crate) fn registered(&self) -> Vec<Urn> {
+        self.claims.seen()
+    }
+
     /// Gives a claim back that does not become a registration: nobody waits for it, and it was never made.
     pub fn abandon(&self, claim: &Claim) {
         if self.executor.control().is_stopped() {

@@ -19,6 +19,30 @@ impl Frame {
         (!targeting.is_empty()).then(|| Arc::new(targeting))
     }
 
+    /// Warns of globs that match no resource. Only the result has the warning: the reference engine passes over such globs,
+    /// and its events have nothing like it.
+    pub(super) fn warn_of_idle_globs<'a>(
+        &self,
+        targeting: Option<&Targeting>,
+        resources: impl Iterator<Item = &'a Urn> + Clone,
+    ) {
+        let Some(targeting) = targeting else { return };
+        let excludes = targeting
+            .targets
+            .is_empty()
+            .then_some(("excludes", &targeting.excludes));
+        let sets = [
+            ("targets", &targeting.targets),
+            ("replaceTargets", &targeting.replaced),
+        ];
+        for (option, set) in sets.into_iter().chain(excludes) {
+            for glob in set.idle_globs(resources.clone()) {
+                let text = format!("no resource matches '{glob}' of the option {option}");
+                self.events.remark(Diagnostic::warning(text));
+            }
+        }
+    }
+
     /// Tells whether every target that is named literally is a resource; the run fails when one is not.
     pub(super) fn targets_exist(
         &self,

@@ -17,6 +17,7 @@ use crate::{
     provider::ProviderRegistry,
     runtime::Task,
     state::{Base, Journal, Snapshot},
+    urn::Urn,
 };
 
 /// What the work left behind.
@@ -142,6 +143,9 @@ impl Frame {
         if purpose.is_none() && !self.targets_exist(targeting.as_deref(), |urn| base.live(urn).is_some()) {
             return None;
         }
+        if purpose.is_none() {
+            self.warn_of_idle_globs(targeting.as_deref(), urns_of(&base));
+        }
         let base = match self
             .refresh_pass(executor, registry, base, targeting.as_deref())
             .await
@@ -179,6 +183,11 @@ impl Frame {
                 self.targets_exist(targeting.as_deref(), |urn| {
                     generator.base().live(urn).is_some() || generator.is_registered(urn)
                 });
+                if targeting.is_some() {
+                    let registered = generator.registered();
+                    let known = urns_of(generator.base()).chain(&registered);
+                    self.warn_of_idle_globs(targeting.as_deref(), known);
+                }
             }
             return outputs;
         }
@@ -256,6 +265,10 @@ impl Frame {
         let text = pending::warning(&snapshot.pending_operations, self.options.clear_pending_creates);
         self.events.diagnostic(Diagnostic::new(Severity::Warning, text));
     }
+}
+
+fn urns_of(base: &Base) -> impl Iterator<Item = &Urn> + Clone {
+    base.records().iter().map(|record| &record.state.urn)
 }
 
 pub(super) fn whole_seconds(duration: Duration) -> u64 {

@@ -95,6 +95,51 @@ async fn the_tree_of_a_refused_operation_says_nothing_of_how_many_resources_ther
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_glob_that_matches_nothing_is_told_in_the_result_and_in_no_event() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let run = async |kind, options: &str| {
+        let options = OperationOptions::from_json(options.as_bytes()).unwrap();
+        let operation = stack.start(kind, options, Some(program(CREATED)));
+        let heard = events(&operation).await;
+        let is_said = |event: &Arc<EngineEvent>| matches!(event.payload, EventPayload::Diagnostic(_));
+        let result = operation.wait().await;
+        assert!(result.error.is_none(), "{:?}", result.error);
+        assert!(!heard.iter().any(is_said), "{heard:?}");
+        let said = result.diagnostics.iter().map(|said| said.message.as_str());
+        said.collect::<Vec<_>>().join("\n")
+    };
+    let [update, refresh, destroy] = [
+        OperationKind::Update,
+        OperationKind::Refresh,
+        OperationKind::Destroy,
+    ];
+    let told = |option| format!("no resource matches '**::nope*' of the option {option}");
+    // What the program registers counts.
+    assert_eq!(
+        run(update, r#"{"targets":["**::a","**::nope*"]}"#).await,
+        told("targets")
+    );
+    assert_eq!(
+        run(update, r#"{"replaceTargets":["**::nope*","**::b"]}"#).await,
+        told("replaceTargets")
+    );
+    assert_eq!(
+        run(refresh, r#"{"excludes":["**::nope*"]}"#).await,
+        told("excludes")
+    );
+    assert_eq!(
+        run(update, r#"{"targets":["**::a"],"excludes":["**::nope*"]}"#).await,
+        ""
+    );
+    assert_eq!(
+        run(destroy, r#"{"targets":["**::nope*"]}"#).await,
+        told("targets")
+    );
+    assert_eq!(run(destroy, r#"{"targets":["**"]}"#).await, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_configuration_that_can_not_be_decrypted_names_the_key_and_ends_the_events() {
     let mut config = Config::new();
     let key = ConfigKey::new("shop", "token");

@@ -113,17 +113,28 @@ impl EventSink {
         &self.0.redactor
     }
 
-    /// Emits a message; known secrets in it are taken out.
-    pub fn diagnostic(&self, mut diagnostic: Diagnostic) {
+    /// Keeps a message for the result, without an event.
+    pub(crate) fn remark(&self, diagnostic: Diagnostic) {
+        let diagnostic = self.scrubbed(diagnostic);
+        self.0
+            .said
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(diagnostic);
+    }
+
+    fn scrubbed(&self, mut diagnostic: Diagnostic) -> Diagnostic {
         if let Cow::Owned(scrubbed) = self.0.redactor.scrub(&diagnostic.message) {
             diagnostic.message = scrubbed;
         }
+        diagnostic
+    }
+
+    /// Emits a message; known secrets in it are taken out.
+    pub fn diagnostic(&self, diagnostic: Diagnostic) {
+        let diagnostic = self.scrubbed(diagnostic);
         if diagnostic.severity > Severity::Debug && !diagnostic.ephemeral {
-            self.0
-                .said
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(diagnostic.clone());
+            self.remark(diagnostic.clone());
         }
         self.emit_with(false, || EventPayload::Diagnostic(diagnostic));
     }

@@ -270,6 +270,11 @@ impl Claims {
         self.taken().registrations.contains_key(urn)
     }
 
+    /// Returns what was registered, in no order.
+    pub(crate) fn seen(&self) -> Vec<Urn> {
+        self.taken().registrations.keys().cloned().collect()
+    }
+
     /// Returns the URN under which a record is known in this run: its own, or that of the resource that took it over.
     pub(crate) fn current_urn(&self, urn: &Urn) -> Urn {
         self.taken()

@@ -11,7 +11,8 @@ pub struct TargetSet {
     literals: FxHashSet<String>,
     /// The literals once more, in the order in which they were given.
     ordered: Vec<String>,
-    globs: Vec<Glob>,
+    /// As they were given, and read.
+    globs: Vec<(Box<str>, Glob)>,
 }
 
 impl TargetSet {
@@ -24,7 +25,20 @@ impl TargetSet {
     /// Tells whether a URN was named.
     #[must_use]
     pub fn contains(&self, urn: &Urn) -> bool {
-        self.literals.contains(urn.as_str()) || self.globs.iter().any(|glob| glob.matches(urn.as_str()))
+        self.literals.contains(urn.as_str()) || self.globs.iter().any(|(_, glob)| glob.matches(urn.as_str()))
+    }
+
+    /// Returns the globs that match none of `urns`, of which no more are looked at than it takes to see that there is no
+    /// such glob.
+    pub(crate) fn idle_globs<'a>(&self, urns: impl IntoIterator<Item = &'a Urn>) -> Vec<&str> {
+        let mut idle: Vec<_> = self.globs.iter().collect();
+        for urn in urns {
+            if idle.is_empty() {
+                break;
+            }
+            idle.retain(|(_, glob)| !glob.matches(urn.as_str()));
+        }
+        idle.into_iter().map(|(text, _)| &**text).collect()
     }
 
     /// Returns what was named literally, each once, in order.
@@ -39,7 +53,7 @@ impl<T: AsRef<str>> FromIterator<T> for TargetSet {
         for text in named {
             let text = text.as_ref();
             match Glob::parse(text) {
-                Some(glob) => set.globs.push(glob),
+                Some(glob) => set.globs.push((text.into(), glob)),
                 None if set.literals.insert(text.to_owned()) => set.ordered.push(text.to_owned()),
                 None => {}
             }
@@ -68,6 +82,14 @@ mod tests {
         let set: TargetSet = [urn("a").as_str(), "**::b*"].into_iter().collect();
         let contained = ["a", "b", "bc", "c"].map(|name| set.contains(&urn(name)));
         assert_eq!(contained, [true, true, true, false]);
+    }
+
+    #[test]
+    fn globs_that_match_nothing_are_told_apart() {
+        let set = TargetSet::from_iter(["**::a", "**::b*", "c", "**::*d"]);
+        assert_eq!(set.idle_globs(&[urn("bc"), urn("c")]), ["**::a", "**::*d"]);
+        assert_eq!(set.idle_globs(&[]).len(), 3);
+        assert_eq!(set.idle_globs(&[urn("a"), urn("bd")]), [""; 0]);
     }
 
     #[test]
