@@ -1,4 +1,4 @@
-//! Whether an operation runs a program, and what for.
+//! Whether an operation runs a program, and what for; and states that it would not leave as they are.
 
 use super::{Frame, OperationKind, OperationOptions};
 use crate::{
@@ -38,6 +38,20 @@ impl Frame {
         let text = "the stack has snippets, which this engine does not run: an operation with a program would delete what \
                     they have registered; a refresh and a destroy without one are possible";
         Err(Error::invalid(text))
+    }
+
+    /// Refuses a state with resources that need an extension of their provider: it would not be there for their calls,
+    /// and those registered anew would be recorded without it.
+    pub(super) fn refuse_extensions(snapshot: &Snapshot) -> Result<()> {
+        let mut resources = snapshot.resources.iter();
+        let Some(user) = resources.find(|state| !state.extension_ref.is_empty()) else {
+            return Ok(());
+        };
+        let extension = &user.extension_ref;
+        let text = format!(
+            "the resource needs the extension {extension} of its provider, and this engine loads none"
+        );
+        Err(Error::invalid(text).with_urn(user.urn.clone()))
     }
 
     /// Refuses an option that needs a program, when there is none.

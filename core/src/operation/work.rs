@@ -49,6 +49,7 @@ impl Frame {
         let engine = &self.stack.engine;
         work.snapshot = Arc::new(snapshot.clone());
         self.refuse_snippets(&snapshot)?;
+        Self::refuse_extensions(&snapshot)?;
         work.outputs_before = Some(stack_outputs(&snapshot, &self.stack));
         let (run, autonamer) = self.run_info(&snapshot).await?;
         let base = self.base(&snapshot, &run, journal.as_ref()).await?;
