@@ -43,6 +43,7 @@ impl PackageSource for Monitor {
             version: wish.version.take(),
             download_url: std::mem::take(&mut wish.download_url),
             checksums: std::mem::take(&mut wish.checksums),
+            base: None,
         };
         self.0.defaults.complete(&mut settings);
         *wish = settings.into();
@@ -52,7 +53,7 @@ impl PackageSource for Monitor {
         let named = self.0.defaults.known().chain(self.0.packages.announced());
         let mut known: Vec<_> = named.map(ProviderWish::from).collect();
         for package in self.0.generator.registry().source().in_process() {
-            if known.iter().all(|wish| wish.plugin != package.plugin) {
+            if known.iter().all(|wish| wish.package() != package.plugin) {
                 known.push(package);
             }
         }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use stackwright_proto::pulumirpc::{
-    GetRequiredPackagesRequest, GetRequiredPluginsRequest, PackageDependency, PluginDependency, ProgramInfo,
-    language_runtime_client::LanguageRuntimeClient,
+    GetRequiredPackagesRequest, GetRequiredPluginsRequest, PackageDependency, PackageParameterization,
+    PluginDependency, ProgramInfo, language_runtime_client::LanguageRuntimeClient,
 };
 use tonic::{Code, Status, transport::Channel};
 
-use crate::provider::{ProviderWish, settings::ProviderSettings};
+use crate::provider::{BasePlugin, ProviderWish, settings::ProviderSettings};
 
 /// What the protocol calls plugins that are providers.
 const RESOURCE: &str = "resource";
@@ -16,8 +16,7 @@ const RESOURCE: &str = "resource";
 /// What a program needs.
 #[derive(Default)]
 pub(super) struct Required {
-    /// Which plugin serves each package. Those that a parameter makes of a plugin are left out: their resources name
-    /// themselves.
+    /// Which plugin serves each package. Extensions are left out: they make no package of their own.
     pub(super) packages: Vec<ProviderSettings>,
     /// The plugins that are to be there, those that take parameters included.
     pub(super) plugins: Vec<ProviderWish>,
@@ -35,12 +34,15 @@ pub(super) async fn ask(
     let request = GetRequiredPackagesRequest {
         info: Some(program.clone()),
     };
-    // Each with whether it is the package of its name.
-    let named: Vec<(PluginDependency, bool)> = match client.get_required_packages(request).await {
+    let named: Vec<(PluginDependency, Serves)> = match client.get_required_packages(request).await {
         Ok(answer) => {
             let packages = answer.into_inner().packages.into_iter();
             let plugin = |package: PackageDependency| {
-                let is_package = package.parameterization.is_none() && package.extension.is_none();
+                let serves = match (package.parameterization, package.extension) {
+                    (None, None) => Serves::Itself,
+                    (Some(made), None) if !made.name.is_empty() => Serves::Made(made),
+                    _ => Serves::Nothing,
+                };
                 let plugin = PluginDependency {
                     name: package.name,
                     kind: package.kind,
@@ -48,33 +50,68 @@ pub(super) async fn ask(
                     server: package.server,
                     checksums: package.checksums,
                 };
-                (plugin, is_package)
+                (plugin, serves)
             };
             packages.map(plugin).collect()
         }
         Err(status) if status.code() == Code::Unimplemented => {
             let plugins = plugins(client, program).await?.into_iter();
-            plugins.map(|plugin| (plugin, true)).collect()
+            plugins.map(|plugin| (plugin, Serves::Itself)).collect()
         }
         Err(status) => return Err(said(&status)),
     };
     let mut required = Required::default();
-    for (plugin, is_package) in named {
+    for (plugin, serves) in named {
         if plugin.kind != RESOURCE {
             continue;
         }
         let settings = match settings(plugin) {
-            Err(why) if is_package => return Err(why),
             // No package is to be served by it, so that nobody need read its version.
-            Err(_) => continue,
-            Ok(settings) => settings,
+            Err(_) if matches!(serves, Serves::Nothing) => continue,
+            settings => settings?,
         };
         required.plugins.push(settings.clone().into());
-        if is_package {
-            required.packages.push(settings);
+        match serves {
+            Serves::Itself => required.packages.push(settings),
+            Serves::Made(made) => required.packages.push(made_of(settings, made)?),
+            Serves::Nothing => {}
         }
     }
     Ok(required)
+}
+
+/// The package that a plugin is required for.
+enum Serves {
+    /// That of its name.
+    Itself,
+    /// One that a parameter makes of it.
+    Made(PackageParameterization),
+    /// None.
+    Nothing,
+}
+
+/// Returns the package that a parameter makes of a plugin.
+fn made_of(plugin: ProviderSettings, made: PackageParameterization) -> Result<ProviderSettings, String> {
+    Ok(ProviderSettings {
+        version: version(&made.name, &made.version)?,
+        package: made.name,
+        base: Some(BasePlugin {
+            name: plugin.package,
+            version: plugin.version,
+            value: made.value,
+        }),
+        ..plugin
+    })
+}
+
+/// Reads a version that may be left out.
+fn version(package: &str, text: &str) -> Result<Option<semver::Version>, String> {
+    match text.trim_start_matches('v') {
+        "" => Ok(None),
+        bare => semver::Version::parse(bare).map(Some).map_err(|error| {
+            format!("it needs version {text:?} of package '{package}', which is none: {error}")
+        }),
+    }
 }
 
 /// Asks a runtime that knows no packages.
@@ -107,15 +144,7 @@ fn said(status: &Status) -> String {
 }
 
 fn settings(plugin: PluginDependency) -> Result<ProviderSettings, String> {
-    let version = match plugin.version.trim_start_matches('v') {
-        "" => None,
-        text => Some(semver::Version::parse(text).map_err(|error| {
-            format!(
-                "it needs version {:?} of package '{}', which is none: {error}",
-                plugin.version, plugin.name
-            )
-        })?),
-    };
+    let version = version(&plugin.name, &plugin.version)?;
     let hex = |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let checksums: BTreeMap<String, String> = plugin
         .checksums
@@ -127,5 +156,6 @@ fn settings(plugin: PluginDependency) -> Result<ProviderSettings, String> {
         version,
         download_url: plugin.server.trim_end_matches('/').to_owned(),
         checksums,
+        base: None,
     })
 }

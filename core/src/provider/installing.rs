@@ -180,7 +180,9 @@ impl ProviderLoader {
         let mut requests: Vec<ResolutionRequest> = Vec::new();
         for wish in wishes {
             let request = wish.request();
-            let is_ours = wish.plugin == builtin::PACKAGE || parts.in_process.contains_key(&wish.plugin);
+            let is_ours = [wish.package(), &wish.plugin]
+                .iter()
+                .any(|name| *name == builtin::PACKAGE || parts.in_process.contains_key(*name));
             if !is_ours && !requests.contains(&request) {
                 requests.push(request);
             }

@@ -95,14 +95,40 @@ pub struct ProviderWish {
     pub parameter: Option<Parameter>,
 }
 
+impl ProviderWish {
+    /// Returns the package that is to be served.
+    #[must_use]
+    pub fn package(&self) -> &str {
+        self.parameter.as_ref().map_or(&self.plugin, |made| &made.name)
+    }
+}
+
 impl From<ProviderSettings> for ProviderWish {
     fn from(settings: ProviderSettings) -> Self {
+        let ProviderSettings {
+            package,
+            version,
+            download_url,
+            checksums,
+            base,
+        } = settings;
+        let (plugin, version, parameter) = match base {
+            None => (package, version, None),
+            Some(base) => {
+                let made = Parameter {
+                    name: package,
+                    version: version.map(|version| version.to_string()).unwrap_or_default(),
+                    value: base.value,
+                };
+                (base.name, base.version, Some(made))
+            }
+        };
         Self {
-            plugin: settings.package,
-            version: settings.version,
-            download_url: settings.download_url,
-            checksums: settings.checksums,
-            parameter: None,
+            plugin,
+            version,
+            download_url,
+            checksums,
+            parameter,
         }
     }
 }
@@ -127,6 +153,9 @@ pub struct PreparedProvider {
     pub capabilities: Capabilities,
     /// True for code of the host, which others use too: it must not be closed.
     pub shared: bool,
+    /// False when it serves the plugin that was named, but not the package that was to be made of it: nobody gives a
+    /// parameter to code of the host.
+    pub serves_package: bool,
 }
 
 impl PreparedProvider {
@@ -191,12 +220,16 @@ impl ProviderLoader {
         if let Some(resolver) = &parts.resolver {
             match resolver.resolve(wish.request()).await? {
                 Resolution::Address(address) => return self.attach(wish, &address).await,
-                Resolution::InProcess(provider) => return greet_in_process(wish, provider).await,
+                Resolution::InProcess(provider) => {
+                    return greet_in_process(wish, provider, wish.parameter.is_none()).await;
+                }
                 Resolution::Default => {}
             }
         }
-        if let Some(provider) = parts.in_process.get(&wish.plugin) {
-            return greet_in_process(wish, Arc::clone(provider)).await;
+        for (name, serves_package) in [(wish.package(), true), (&wish.plugin, false)] {
+            if let Some(provider) = parts.in_process.get(name) {
+                return greet_in_process(wish, Arc::clone(provider), serves_package).await;
+            }
         }
         let plugin = self.find(wish).await?;
         if plugin.origin == PluginOrigin::Path
@@ -223,6 +256,7 @@ impl ProviderLoader {
             provider,
             capabilities,
             shared: false,
+            serves_package: true,
         })
     }
 
@@ -265,6 +299,7 @@ impl ProviderLoader {
             provider: Arc::new(provider),
             capabilities,
             shared: false,
+            serves_package: true,
         })
     }
 }
@@ -326,7 +361,11 @@ fn refusal(name: &str, error: &ProviderError) -> Error {
         .with_phase("load")
 }
 
-async fn greet_in_process(wish: &ProviderWish, provider: Arc<dyn Provider>) -> Result<PreparedProvider> {
+async fn greet_in_process(
+    wish: &ProviderWish,
+    provider: Arc<dyn Provider>,
+    serves_package: bool,
+) -> Result<PreparedProvider> {
     let capabilities = provider
         .handshake(HandshakeRequest::default())
         .await
@@ -335,6 +374,7 @@ async fn greet_in_process(wish: &ProviderWish, provider: Arc<dyn Provider>) -> R
         provider,
         capabilities,
         shared: true,
+        serves_package,
     })
 }
 
@@ -385,10 +425,11 @@ impl Launcher for Launch {
         .with_status(status_service(parts, &engine));
         let refused = |error| refusal(&key.name, &error);
         let capabilities = provider.handshake(greeting).await.map_err(refused)?;
+        // Of the plugin itself: made a package, it may tell that package's version.
+        let info = provider.plugin_info().await.map_err(refused)?;
         if let Some(parameter) = &key.parameter {
             provider.parameterize(parameter).await.map_err(refused)?;
         }
-        let info = provider.plugin_info().await.map_err(refused)?;
         if let (Some(wanted), Some(have), Some(sink)) = (&key.version, &info.version, &self.sink)
             && have.cmp_precedence(wanted).is_lt()
         {

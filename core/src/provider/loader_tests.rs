@@ -19,6 +19,9 @@ use crate::{
     urn::Urn,
 };
 
+#[path = "loader_parameter_tests.rs"]
+mod parameter;
+
 /// Counts how often it is asked.
 #[derive(Default)]
 struct Engine(AtomicUsize);

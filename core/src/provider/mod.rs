@@ -1,5 +1,6 @@
 //! Providers: the trait of whatever manages resources of one package, and the shapes of its calls.
 
+mod base_plugin;
 pub mod builtin;
 mod call;
 mod error;
@@ -21,6 +22,7 @@ mod view;
 
 use async_trait::async_trait;
 
+pub use base_plugin::BasePlugin;
 pub use call::{
     Autonaming, AutonamingMode, Capabilities, CheckFailure, CheckRequest, CheckResponse, ConfigureRequest,
     CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest,

@@ -149,7 +149,8 @@ pub(crate) async fn mapping(
     };
     source.complete(&mut likely);
     let others = source.known().into_iter();
-    let others = others.filter(|known| known.plugin != likely.plugin || likely.parameter.is_some());
+    let same = |known: &ProviderWish| known.plugin == likely.plugin && known.parameter == likely.parameter;
+    let others = others.filter(|known| !same(known));
     let mut candidates: Vec<_> = others.collect();
     candidates.insert(0, likely);
     for (place, wish) in candidates.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use async_trait::async_trait;
 
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     plugin::{DiagnosticSink, PluginEnvironment},
     provider::{
         HandshakeRequest, LoadRequest, LoadedProvider, PluginContext, PreparedProvider, Provider,
@@ -83,14 +83,18 @@ impl ProviderSource for RunSource {
         if settings.package == builtin::PACKAGE {
             let provider = Arc::clone(&self.builtin);
             let greeted = provider.handshake(HandshakeRequest::default()).await;
-            let capabilities = greeted.map_err(|error| crate::Error::internal(error.message))?;
+            let capabilities = greeted.map_err(|error| Error::internal(error.message))?;
             return Ok(LoadedProvider {
                 provider,
                 capabilities,
             });
         }
-        let context = self.context(&settings.package);
-        let prepared = self.loader.load(&settings.into(), &context).await?;
+        let wish = ProviderWish::from(settings);
+        let context = self.context(&wish.plugin);
+        let prepared = self.loader.load(&wish, &context).await?;
+        if !prepared.serves_package {
+            return Err(unparameterized(&wish));
+        }
         if prepared.shared {
             self.shared.add(&prepared.provider);
         }
@@ -126,4 +130,16 @@ impl ProviderSource for RunSource {
             provider.cancel().await;
         }
     }
+}
+
+/// Says that code of the host serves a plugin, but not the package that a parameter makes of that.
+fn unparameterized(wish: &ProviderWish) -> Error {
+    let (package, plugin) = (wish.package(), &wish.plugin);
+    let text = format!(
+        "package '{package}' is made of the plugin '{plugin}' by a parameter, which code of the host that serves \
+         '{plugin}' cannot be given"
+    );
+    Error::new(ErrorKind::Plugin, text)
+        .with_phase("load")
+        .with_hint(format!("register code of the host for the package '{package}'"))
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     error::{Error, Result},
     property::{PropertyMap, PropertyValue},
+    provider::BasePlugin,
 };
 
 /// The object of a provider's inputs that belongs to the engine and never reaches a plugin.
@@ -15,23 +16,26 @@ pub(crate) const INTERNAL: &str = "__internal";
 pub struct ProviderSettings {
     /// The package.
     pub package: String,
-    /// The version that was asked for.
+    /// The package's version that was asked for.
     pub version: Option<semver::Version>,
     /// Where the plugin can be had; empty when nobody said.
     pub download_url: String,
     /// Hex checksums of the plugin by platform (`linux-amd64`).
     pub checksums: BTreeMap<String, String>,
+    /// The plugin that a parameter makes the package of; `None` for a package with a plugin of its own.
+    pub base: Option<BasePlugin>,
 }
 
 impl ProviderSettings {
     /// Reads the engine's fields out of a provider's inputs; those of old states stand at the top level.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when the version is none.
+    /// [`crate::ErrorKind::InvalidInput`] when a version is none, or a parameter cannot be read.
     pub fn read(package: &str, inputs: &PropertyMap) -> Result<Self> {
-        let internal = match inputs.get(INTERNAL).map(PropertyValue::unwrapped) {
-            Some(PropertyValue::Object(internal)) => internal.clone(),
-            _ => inputs.clone(),
+        let (internal, base) = match inputs.get(INTERNAL).map(PropertyValue::unwrapped) {
+            Some(PropertyValue::Object(internal)) => (internal.clone(), BasePlugin::read(package, internal)?),
+            // The keys of a user's own configuration must not be mistaken for those of a plugin.
+            _ => (inputs.clone(), None),
         };
         let version = match inputs
             .get("version")
@@ -64,6 +68,7 @@ impl ProviderSettings {
             version,
             download_url: text("pluginDownloadURL"),
             checksums,
+            base,
         })
     }
 
@@ -82,6 +87,9 @@ impl ProviderSettings {
                 .collect();
             internal.insert("pluginChecksums", sums.into());
         }
+        if let Some(base) = &self.base {
+            base.write(&mut internal);
+        }
         let has_internal = !internal.is_empty() || self.version.is_some();
         if let Some(version) = &self.version {
             inputs.insert("version", version.to_string().into());
@@ -93,7 +101,7 @@ impl ProviderSettings {
         inputs
     }
 
-    /// Returns the text by which default providers are told apart: `<package>[-<version>][-<url>]`.
+    /// Returns the text by which default providers are told apart: `<package>[-<version>][-<url>]`, as their names do.
     #[must_use]
     pub fn key(&self) -> String {
         let mut key = self.package.clone();
@@ -163,10 +171,55 @@ mod tests {
             version: semver::Version::parse("1.2.3").ok(),
             download_url: "https://example.com/files".into(),
             checksums: BTreeMap::from([("linux-amd64".into(), "00ff".into())]),
+            base: None,
         };
         let inputs = settings.write(PropertyMap::new());
         assert_eq!(ProviderSettings::read("files", &inputs).unwrap(), settings);
         assert_eq!(ProviderSettings::strip(&inputs).len(), 1);
+    }
+
+    #[test]
+    fn a_parameterized_package_keeps_its_own_version_and_that_of_its_plugin() {
+        let recorded: PropertyMap = [
+            ("region", PropertyValue::from("here")),
+            ("version", "3.6.0".into()),
+            (
+                INTERNAL,
+                PropertyMap::from_iter([
+                    ("name", PropertyValue::from("terraform-provider")),
+                    ("version", "0.8.1".into()),
+                    ("parameterization", "cmFuZG9t".into()),
+                ])
+                .into(),
+            ),
+        ]
+        .into_iter()
+        .collect();
+        let settings = ProviderSettings::read("random", &recorded).unwrap();
+        let expected = ProviderSettings {
+            package: "random".into(),
+            version: semver::Version::parse("3.6.0").ok(),
+            base: Some(BasePlugin {
+                name: "terraform-provider".into(),
+                version: semver::Version::parse("0.8.1").ok(),
+                value: b"random".to_vec(),
+            }),
+            ..ProviderSettings::default()
+        };
+        assert_eq!(settings, expected);
+        assert_eq!(settings.key(), "random-3.6.0");
+        let configuration: PropertyMap = [("region", PropertyValue::from("here"))].into_iter().collect();
+        assert_eq!(settings.write(configuration), recorded);
+    }
+
+    #[test]
+    fn what_a_user_configures_is_no_plugin() {
+        let configuration = [
+            ("name", PropertyValue::from("x")),
+            ("parameterization", "?".into()),
+        ];
+        let settings = ProviderSettings::read("files", &configuration.into_iter().collect()).unwrap();
+        assert_eq!(settings.base, None);
     }
 
     #[test]

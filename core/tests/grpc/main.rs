@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod fake_base;
 mod fake_provider;
 mod fake_runtime;
 mod fixture;
@@ -14,4 +15,5 @@ mod installer;
 mod language_program;
 mod monitor_server;
 mod packages;
+mod parameterized;
 mod python_sdk;

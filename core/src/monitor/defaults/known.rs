@@ -38,6 +38,21 @@ impl Known {
         if settings.checksums.is_empty() {
             settings.checksums.clone_from(&known.checksums);
         }
+        self.parameterize(settings);
+    }
+
+    /// Adds the plugin that is known to make this version of the package by a parameter: without it, a plugin of the
+    /// package's own name would be looked for. Another version may be another thing, and is left as it is.
+    pub(super) fn parameterize(&self, settings: &mut ProviderSettings) {
+        if settings.base.is_none()
+            && let Some(known) = self.0.get(&settings.package)
+            && known.version == settings.version
+        {
+            settings.base.clone_from(&known.base);
+            if settings.base.is_some() && settings.download_url.is_empty() {
+                settings.download_url.clone_from(&known.download_url);
+            }
+        }
     }
 }
 
@@ -46,7 +61,7 @@ impl FromIterator<ProviderSettings> for Known {
     fn from_iter<I: IntoIterator<Item = ProviderSettings>>(named: I) -> Self {
         let mut newest: BTreeMap<String, ProviderSettings> = BTreeMap::new();
         for settings in named {
-            if settings.version.is_none() && settings.download_url.is_empty() {
+            if settings.version.is_none() && settings.download_url.is_empty() && settings.base.is_none() {
                 continue;
             }
             let known = newest.get(&settings.package);
@@ -81,6 +96,60 @@ fn manifest_plugin(plugin: &serde_json::Value) -> Option<ProviderSettings> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::provider::BasePlugin;
+
+    /// What is known of the package `made`, which a parameter makes of `base`.
+    fn made() -> ProviderSettings {
+        ProviderSettings {
+            package: "made".into(),
+            version: semver::Version::parse("2.0.0").ok(),
+            download_url: "https://example.com/base".into(),
+            base: Some(BasePlugin {
+                name: "base".into(),
+                version: semver::Version::parse("0.1.0").ok(),
+                value: b"made of base".to_vec(),
+            }),
+            ..ProviderSettings::default()
+        }
+    }
+
+    fn wanted(version: &str) -> ProviderSettings {
+        ProviderSettings {
+            package: "made".into(),
+            version: semver::Version::parse(version).ok(),
+            ..ProviderSettings::default()
+        }
+    }
+
+    #[test]
+    fn a_package_that_a_parameter_makes_is_made_by_it_where_nobody_names_another_version() {
+        let known: Known = [made()].into_iter().collect();
+        for version in ["", "2.0.0"] {
+            let mut settings = wanted(version);
+            known.complete(&mut settings);
+            assert_eq!(settings, made(), "{version:?}");
+        }
+        let mut settings = wanted("3.0.0");
+        known.complete(&mut settings);
+        assert_eq!((settings.base, settings.version), (None, wanted("3.0.0").version));
+    }
+
+    #[test]
+    fn the_plugin_of_a_made_package_comes_with_its_address() {
+        let known: Known = [made()].into_iter().collect();
+        let mut settings = wanted("2.0.0");
+        known.parameterize(&mut settings);
+        assert_eq!(settings, made());
+        let unversioned = ProviderSettings {
+            version: None,
+            download_url: String::new(),
+            ..made()
+        };
+        let known: Known = [unversioned.clone()].into_iter().collect();
+        let mut settings = wanted("");
+        known.complete(&mut settings);
+        assert_eq!(settings, unversioned);
+    }
 
     #[test]
     fn the_newest_version_is_known_of_providers_that_manifests_name() {

@@ -93,20 +93,28 @@ impl DefaultProviders {
                 .any(|denied| denied == "*" || denied == package)
     }
 
-    /// Completes an explicit provider's settings, when it says neither version nor address.
+    /// Completes an explicit provider's settings, when it says neither version nor address. Of the version that is known
+    /// as made by a parameter it is made by that in any case.
     pub(super) fn complete_explicit(&self, settings: &mut ProviderSettings) {
         if settings.version.is_none() && settings.download_url.is_empty() {
             self.complete(settings);
+        } else {
+            self.at_hand().parameterize(settings);
         }
+    }
+
+    /// Returns what is known of packages that requests do not say.
+    fn at_hand(&self) -> &Known {
+        self.required.get().unwrap_or(&self.recorded)
     }
 
     /// Returns what is known of packages before the program names any.
     pub(super) fn known(&self) -> impl Iterator<Item = ProviderSettings> {
-        self.required.get().unwrap_or(&self.recorded).packages()
+        self.at_hand().packages()
     }
 
     pub(super) fn complete(&self, settings: &mut ProviderSettings) {
-        self.required.get().unwrap_or(&self.recorded).complete(settings);
+        self.at_hand().complete(settings);
     }
 }
 
@@ -135,6 +143,7 @@ impl Monitor {
             version,
             download_url: choice.download_url.trim_end_matches('/').to_owned(),
             checksums: choice.checksums.clone(),
+            base: None,
         })
     }
 

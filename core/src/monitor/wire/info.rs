@@ -6,7 +6,7 @@ use stackwright_proto::pulumirpc::{
 
 use crate::{
     monitor::{Monitor, WireStatus, features},
-    provider::{ProviderStatus, settings::ProviderSettings},
+    provider::{BasePlugin, ProviderStatus, settings::ProviderSettings},
 };
 
 impl Monitor {
@@ -42,20 +42,14 @@ impl Monitor {
         if request.name.is_empty() {
             return Err(WireStatus::unknown("package name is empty"));
         }
-        if request.parameterization.is_some() || request.extension.is_some() {
+        if let Some(extension) = &request.extension {
             let text = format!(
-                "package '{}' is parameterized, which is not supported by this engine",
-                request.name
+                "package '{}' is an extension of package '{}', which is not supported by this engine",
+                extension.name, request.name
             );
             return Err(WireStatus::new(ProviderStatus::Unimplemented, text));
         }
-        let version = match request.version.as_str() {
-            "" => None,
-            text => Some(
-                semver::Version::parse(text)
-                    .map_err(|error| WireStatus::unknown(format!("parse package version {text}: {error}")))?,
-            ),
-        };
+        let version = version("package", &request.version)?;
         let choice = super::options::package(
             String::new(),
             String::new(),
@@ -63,13 +57,40 @@ impl Monitor {
             request.checksums,
             String::new(),
         );
+        let (package, version, base) = match request.parameterization {
+            None => (request.name, version, None),
+            Some(made) if made.name.is_empty() => {
+                return Err(WireStatus::unknown(
+                    "the name of the parameterized package is empty",
+                ));
+            }
+            Some(made) => {
+                let base = BasePlugin {
+                    name: request.name,
+                    version,
+                    value: made.value,
+                };
+                (made.name, self::version("parameter", &made.version)?, Some(base))
+            }
+        };
         let settings = ProviderSettings {
-            package: request.name,
+            package,
             version,
             download_url: choice.download_url.trim_end_matches('/').to_owned(),
             checksums: choice.checksums,
+            base,
         };
         let reference = self.announce(settings);
         Ok(RegisterPackageResponse { r#ref: reference })
     }
+}
+
+/// Reads a version that may be left out.
+fn version(whose: &str, text: &str) -> Result<Option<semver::Version>, WireStatus> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let version = semver::Version::parse(text);
+    let bad = |error| WireStatus::unknown(format!("parse {whose} version {text}: {error}"));
+    version.map(Some).map_err(bad)
 }

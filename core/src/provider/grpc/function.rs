@@ -45,7 +45,7 @@ impl GrpcProvider {
         })
     }
 
-    /// Makes a provider of many packages serve one; sent after the greeting and before anything else.
+    /// Makes a provider of many packages serve one; sent after the greeting and before anything about its package.
     ///
     /// # Errors
     /// What the provider failed with, or that it serves another package than it was asked to.

@@ -1,0 +1,81 @@
+//! Tests of packages that a parameter makes of a plugin.
+
+use stackwright_proto::pulumirpc::{ParameterizeResponse, parameterize_request::Parameters};
+
+use super::*;
+use crate::provider::{BasePlugin, LoadRequest, ProviderSource as _, RunSource, RunSurroundings};
+
+/// The package `made`, which `value` makes of the plugin `files`.
+fn parameterized(value: &str) -> ProviderWish {
+    ProviderWish {
+        parameter: Some(Parameter {
+            name: "made".into(),
+            version: "1.0.0".into(),
+            value: value.into(),
+        }),
+        ..wish()
+    }
+}
+
+#[tokio::test]
+async fn a_plugin_is_told_which_package_it_is_to_be_and_its_processes_become_no_other() {
+    let (mut fake, calls) = fake();
+    fake.parameterize = Some(Box::new(|request| match request.parameters {
+        Some(Parameters::Value(made)) => Ok(ParameterizeResponse {
+            name: made.name,
+            version: made.version,
+        }),
+        _ => Err(tonic::Status::invalid_argument("a value was expected")),
+    }));
+    let parts = with_process(fake.serve().await, PoolSettings::default());
+    let loader = ProviderLoader::new(parts.clone());
+    for value in ["one", "two", "one"] {
+        let wish = parameterized(value);
+        let prepared = loader.load(&wish, &PluginContext::default()).await.unwrap();
+        assert!(prepared.serves_package);
+        prepared.release().await;
+    }
+    assert_eq!(parts.pool.idle_count(), 2);
+    let starting = ["handshake", "get_plugin_info", "parameterize"];
+    assert_eq!(*calls.lock().unwrap(), [starting, starting].concat());
+    parts.pool.close_all().await;
+}
+
+#[tokio::test]
+async fn code_of_the_host_serves_a_package_by_its_name_and_takes_no_parameter() {
+    let mut parts = parts(Arc::default(), PoolSettings::default());
+    parts.in_process.insert("files".into(), Arc::new(InProcess));
+    let builtin = Arc::new(InProcess);
+    let load = |parts: &LoaderParts| {
+        let loader = ProviderLoader::new(parts.clone());
+        let source = RunSource::new(loader, Arc::clone(&builtin) as _, RunSurroundings::default());
+        let request = LoadRequest {
+            urn: Urn::parse("urn:pulumi:dev::shop::pulumi:providers:made::default").unwrap(),
+            settings: ProviderSettings {
+                package: "made".into(),
+                base: Some(BasePlugin {
+                    name: "files".into(),
+                    ..BasePlugin::default()
+                }),
+                ..ProviderSettings::default()
+            },
+        };
+        async move { source.load(request).await }
+    };
+    let error = load(&parts).await.err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Plugin);
+    assert_eq!(
+        error.message(),
+        "package 'made' is made of the plugin 'files' by a parameter, which code of the host that serves 'files' \
+         cannot be given"
+    );
+    let provider: Arc<dyn Provider> = Arc::new(InProcess);
+    parts.in_process.insert("made".into(), Arc::clone(&provider));
+    let loaded = load(&parts).await.unwrap();
+    assert!(Arc::ptr_eq(&loaded.provider, &provider));
+    // Questions about packages name the package themselves.
+    parts.in_process.remove("made");
+    let loader = ProviderLoader::new(parts.clone());
+    let asked = loader.load(&parameterized("x"), &PluginContext::default()).await;
+    assert!(!asked.unwrap().serves_package);
+}
