@@ -47,9 +47,9 @@ export class Run {
         return this.#stopped;
     }
 
-    /** Called when the operation fails or is cancelled. */
+    /** Called when the operation fails or is cancelled. What has been answered still arrives; nothing more is asked. */
     stop(): void {
-        this.close();
+        this.#stopped = true;
         this.#end();
     }
 
@@ -72,6 +72,10 @@ export class Run {
         this.flush();
         const answer: Callback = (error, value) => {
             if (this.#inFlight.delete(answer)) {
+                if (error instanceof CancelledError) {
+                    // The program hears of the end before it hears what that means for its call.
+                    this.stop();
+                }
                 this.#landed();
                 callback(error, value);
             }
@@ -173,6 +177,9 @@ export async function runProgram(
         await run.quiet();
         ending = describe(failure.error, run);
         run.bridge.raised.ofProgram(run.info.project, run.info.stack, failure.error);
+    } else if (run.stopped) {
+        // Each call is answered once the operation wants no more of the run.
+        await run.quiet();
     }
     run.flush();
     run.close();

@@ -60,7 +60,7 @@ test("entries of a journal say what was left out, skipped, or found by a refresh
     assert.deepEqual(others, []);
     assert.deepEqual(skipped.state.inputs, { content: 0 });
     assert.ok(skipped.new === undefined && skipped.removed === undefined && skipped.resultOp === "same");
-    assert.ok(!(await stack.export()).includes("::c"));
+    assert.ok(!(await stack.export()).includes(`${THING}::c"`));
     provider.things.delete([...provider.things.keys()].find((id) => id.startsWith("b-")));
     for (const refreshProgram of [true, undefined]) {
         heard = [];
