@@ -57,6 +57,11 @@ export declare class Operation {
   hasPlan(): boolean
   /** Returns the plan's document, where the options asked for one; undefined before the end. */
   planDocument(): string | null
+  /**
+   * Writes the state that an operation left as a deployment document; null before the end, for previews, and where
+   * the state was never read.
+   */
+  deployment(): Promise<string | null>
   /** Asks for an end; a second time, running provider calls are given up. */
   cancel(): void
   /** Ends the session and waits until nothing of it is left. */

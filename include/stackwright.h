@@ -1098,7 +1098,8 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  * "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type", "keys", "diffs"}], "diagnostics":
  * [{"severity", "message", "urn"}], "durationSeconds", "tree"}`. The keys of a step are the properties that force a
  * replacement, its diffs those that differ. The tree is a text for people. With `generatePlan` there is a `plan`, too:
- * what was found, secrets encrypted, for a later operation to be held to.
+ * what was found, secrets encrypted, for a later operation to be held to. The state that the operation left may be
+ * large, and is given by `sw_operation_deployment`.
  *
  * # Safety
  * `operation` must be null or alive, `result` null or writable, `error` null or writable.
@@ -1128,6 +1129,21 @@ sw_status_t sw_operation_wait_async(const struct sw_operation_t *operation,
 sw_status_t sw_operation_result(const struct sw_operation_t *operation,
                                 struct sw_bytes_t **result,
                                 struct sw_error_t **error);
+
+/**
+ * Gives the state that an operation left, also one that failed or was cancelled, as a deployment document that
+ * `sw_stack_import` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
+ * before it read the state.
+ *
+ * The document is written at each call, and costs nothing where nobody asks; waits for nobody, so that callbacks may
+ * ask, too. `SW_STATUS_SECRETS` when the operation could not encrypt what it was to save.
+ *
+ * # Safety
+ * `operation` must be null or alive, `deployment` writable, `error` null or writable.
+ */
+sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
+                                    struct sw_bytes_t **deployment,
+                                    struct sw_error_t **error);
 
 /**
  * Returns a number that no other call in this process has: what `give_up` of the provider's table is told.

@@ -196,8 +196,16 @@ static void the_host_encrypts_secrets_itself(void)
     OK(sw_engine_new(&options, &engine, &error));
     sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, NULL, NULL, run_secret};
     OK(sw_stack_open(engine, sw_text("shop/vault"), sw_text(""), &program, &stack, &error));
-    sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
+    sw_operation_t *updated = NULL;
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &updated, &error));
+    OK(sw_operation_wait(updated, NULL, &error));
     CHECK(vault.encrypted > 0);
+    int encrypted = vault.encrypted;
+    OK(sw_operation_deployment(updated, &document, &error));
+    CHECK(strstr(sw_bytes_data(document), "2retnuh") && !strstr(sw_bytes_data(document), "hunter2"));
+    CHECK(vault.encrypted == encrypted);
+    sw_bytes_free(document);
+    sw_operation_free(updated);
     OK(sw_stack_export(stack, false, &document, &error));
     expect_at(document, "/deployment/secrets_providers/type", "\"vault\"");
     expect_at(document, "/deployment/secrets_providers/state/key", "\"none\"");

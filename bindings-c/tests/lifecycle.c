@@ -192,6 +192,63 @@ static void result_arrived(void *user_data, sw_status_t status, sw_bytes_view_t 
     flag_raise(user_data);
 }
 
+/* A callback may ask for the state: nothing is waited for. */
+static void left_as_it_was(void *user_data, sw_status_t status, sw_bytes_view_t result, const sw_error_t *error)
+{
+    struct pulled *pulled = user_data;
+    sw_error_t *refused = NULL;
+    sw_bytes_t *left = NULL;
+    CHECK(status == SW_STATUS_OK && error == NULL && strstr(result.data, "\"failed\""));
+    OK(sw_operation_deployment(pulled->operation, &left, &refused));
+    expect_at(left, "/version", "3");
+    CHECK(strstr(sw_bytes_data(left), "dev::shop::test:index:Thing::a\"") && !strstr(sw_bytes_data(left), "Thing::b\""));
+    sw_bytes_free(left);
+    flag_raise(&pulled->ended);
+}
+
+static int32_t run_half(void *user_data, sw_context_t *context)
+{
+    int32_t status = sw_context_register(context, sw_text("{\"type\": \"test:index:Thing\", \"name\": \"a\"}"), NULL, NULL);
+    (void)user_data;
+    return status != SW_STATUS_OK ? status : sw_context_register(context,
+        sw_text("{\"type\": \"test:index:Thing\", \"name\": \"b\", \"inputs\": {\"refuse\": true}}"), NULL, NULL);
+}
+
+static void an_operation_has_the_state_that_it_left_also_a_failed_one_and_a_preview_has_none(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.held_flag = FLAG};
+    struct pulled pulled = {.ended = FLAG};
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, NULL, NULL, run_half};
+    sw_stack_t *stack = NULL;
+    sw_operation_t *operation = NULL;
+    sw_bytes_t *left = NULL;
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error));
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text("{\"dryRun\": true}"), NULL, &operation, &error));
+    (void)sw_operation_wait(operation, NULL, &error);
+    sw_error_free(error), error = NULL;
+    OK(sw_operation_deployment(operation, &left, &error));
+    CHECK(left == NULL);
+    sw_operation_free(operation);
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
+    pulled.operation = operation;
+    OK(sw_operation_wait_async(operation, left_as_it_was, &pulled, &error));
+    flag_wait(&pulled.ended, 1);
+    sw_operation_free(operation);
+    OK(sw_stack_start(stack, SW_OPERATION_DESTROY, sw_text(""), NULL, &operation, &error));
+    OK(sw_operation_wait(operation, NULL, &error));
+    OK(sw_operation_deployment(operation, &left, &error));
+    CHECK(!strstr(sw_bytes_data(left), "\"resources\""));
+    sw_bytes_free(left);
+    sw_operation_free(operation);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+}
+
 static void events_are_pulled_from_the_first_to_the_last(void)
 {
     sw_error_t *error = NULL;
@@ -408,6 +465,7 @@ int main(void)
     RUN(a_stack_lives_through_all_operations);
     RUN(callbacks_come_exactly_once_and_before_the_end);
     RUN(events_are_pulled_from_the_first_to_the_last);
+    RUN(an_operation_has_the_state_that_it_left_also_a_failed_one_and_a_preview_has_none);
     RUN(failures_are_told_with_status_and_message);
     RUN(a_cancelled_operation_ends_and_gives_its_calls_up);
     RUN(the_end_of_the_runtime_ends_what_runs);

@@ -61,6 +61,7 @@ static void null_is_told_or_allowed_everywhere(void)
     FAILS(sw_stack_history(NULL, NULL, &error), SW_STATUS_MISUSE, "place");
     FAILS(sw_stack_remove(NULL, true, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_operation_wait(NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");
+    FAILS(sw_operation_deployment(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_wait_async(NULL, NULL, NULL, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_next_event(NULL, &bytes, &error), SW_STATUS_MISUSE, "operation is null");
     FAILS(sw_operation_release(NULL, &error), SW_STATUS_MISUSE, "operation is null");

@@ -5,6 +5,7 @@ export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
 export {
     Operation,
     Result,
+    type Deployment,
     type Diagnostic,
     type EnforcementLevel,
     type OperationOptions,

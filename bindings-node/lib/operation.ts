@@ -1,5 +1,5 @@
 /** An operation that runs: awaitable, cancellable, and a source of events. */
-import { fromFacts, fromNative, InvalidInputError, type StackwrightError } from "./errors";
+import { awaited, fromFacts, fromNative, InvalidInputError, type StackwrightError } from "./errors";
 import type { EngineEvent, StepOp } from "./event";
 import type { Native } from "./native";
 import type { Names } from "./options";
@@ -189,6 +189,13 @@ export interface Plan {
     [member: string]: unknown;
 }
 
+/** A stack's state as a document. */
+export interface Deployment {
+    version: number;
+    features?: string[];
+    deployment: { [member: string]: unknown };
+}
+
 /** A message that was said during an operation. */
 export interface Diagnostic {
     severity: "debug" | "info" | "info#err" | "warning" | "error";
@@ -259,6 +266,17 @@ export class Result {
     get plan(): Plan | undefined {
         const document = this.#operation.planDocument();
         return typeof document === "string" ? (JSON.parse(document) as Plan) : undefined;
+    }
+
+    /**
+     * Returns the state that the operation left, also one that failed or was cancelled, as a deployment document, which
+     * `Stack.import` takes; secrets in it are encrypted. It is written at each call. Undefined for a preview, and for an
+     * operation that failed before it read the state.
+     * @throws {SecretsError} The operation could not encrypt what it was to save.
+     */
+    async deployment(): Promise<Deployment | undefined> {
+        const document = await awaited(() => this.#operation.deployment());
+        return typeof document === "string" ? (JSON.parse(document) as Deployment) : undefined;
     }
 
     /** @internal The operation whose plan holds others. */

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use napi::Result;
 use napi_derive::napi;
 use stackwright::{
+    Error,
     event::{EventJson, EventStream},
     operation::OperationResult,
     plan::Plan,
@@ -72,6 +73,20 @@ impl Operation {
     #[napi(catch_unwind)]
     pub fn plan_document(&self) -> Option<String> {
         self.plan()?.document().map(str::to_owned)
+    }
+
+    /// Writes the state that an operation left as a deployment document; null before the end, for previews, and where
+    /// the state was never read.
+    #[napi]
+    pub async fn deployment(&self) -> Result<Option<String>> {
+        let Some(result) = self.operation.result() else {
+            return Ok(None);
+        };
+        let text = result.deployment().and_then(|document| {
+            let text = document.map(String::from_utf8).transpose();
+            text.map_err(|_| Error::internal("the deployment document is not a text"))
+        });
+        text.map_err(|error| errors::to_napi(&error))
     }
 
     /// Asks for an end; a second time, running provider calls are given up.

@@ -349,6 +349,7 @@ test("an aborted signal cancels: what runs finishes, what waits is told, and the
     const names = (await records(stack)).map(({ urn }) => urn.split("::").at(-1));
     assert.ok(names.includes("first"), "what was made is recorded");
     assert.ok(!names.includes("second"));
+    assert.deepEqual(await error.result.deployment(), JSON.parse(await stack.export()));
     await stack.up();
 });
 
@@ -455,6 +456,26 @@ test("a resolver says who serves a package", async () => {
         error.result.diagnostics.some(({ message }) => message.includes("try the shop next door")) ||
             error.message.includes("try the shop next door"),
     );
+});
+
+test("a result has the state that its operation left", async () => {
+    const engine = memoryEngine(new Memory());
+    const program = (context) => {
+        context.resource(THING, "a", { content: "one" });
+        context.export("password", secret("hunter2"));
+    };
+    const stack = await engine.stack("shop/dev", { program });
+    assert.equal(await (await stack.preview()).deployment(), undefined);
+    const result = await stack.up();
+    const deployment = await result.deployment();
+    assert.deepEqual(deployment, JSON.parse(await stack.export()));
+    assert.ok(!JSON.stringify(deployment).includes("hunter2"));
+    const destroyed = await (await stack.destroy()).deployment();
+    assert.equal(destroyed.deployment.resources, undefined);
+    await stack.import(deployment);
+    assert.deepEqual(await (await stack.refresh()).deployment(), JSON.parse(await stack.export()));
+    const refused = (await failureOf(stack.up({ snippets: [{}] }))).result;
+    assert.equal(await refused.deployment(), undefined);
 });
 
 test("an update is held to its preview, or to a saved plan", async () => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::{
     IntoPyObjectExt as _,
     prelude::*,
-    types::{PyDict, PyList},
+    types::{PyBytes, PyDict, PyList},
 };
 use stackwright::{
     event::{EngineEvent, EventJson, EventStream},
@@ -155,6 +155,15 @@ impl OperationOutcome {
     #[getter]
     fn plan_document(&self) -> Option<&str> {
         self.result.plan.as_ref()?.document()
+    }
+
+    /// The state that the operation left as a deployment document; none for a preview, and for an operation that failed
+    /// before it read the state.
+    fn deployment<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let document = py
+            .detach(|| self.result.deployment())
+            .map_err(|error| to_exception(py, &error))?;
+        Ok(document.map(|document| PyBytes::new(py, &document)))
     }
 
     /// The exception of a failed operation.

@@ -60,7 +60,9 @@ def test_a_graceful_cancellation_finishes_and_records_what_runs(make_engine: Mak
             assert result is not None and result.outcome == "failed", "as the reference engine counts it"
             assert "\nupdate canceled\n" in result.tree()
             assert [name for method, name in gate.calls if method == "create"] == ["first"]
-            names = [item["urn"] for item in (await stack.export_deployment())["deployment"]["resources"]]
+            deployment = result.deployment()
+            assert deployment is not None and deployment == await stack.export_deployment()
+            names = [item["urn"] for item in deployment["deployment"]["resources"]]
             assert any(name.endswith("::first") for name in names)
 
     asyncio.run(run())

@@ -49,6 +49,32 @@ def test_the_host_encrypts_secrets_its_own_way(tmp_path: Path, vault: Vault) -> 
 
 
 @pytest.mark.parametrize("vault", [Vault(), AsyncVault()], ids=["blocking", "async"])
+def test_a_result_has_the_state_that_its_operation_left_and_encrypts_nothing_again(vault: Vault) -> None:
+    async def run() -> None:
+        async with sw.Engine(store="memory://", secrets=vault) as engine:
+            stack = await engine.stack("shop/dev", secretive, config={"token": sw.Ciphertext("v:nekot")})
+            result = await stack.up()
+            deployment = result.deployment()
+            assert deployment == await stack.export_deployment()
+            assert "2retnuh" in json.dumps(deployment) and "hunter2" not in json.dumps(deployment)
+            assert (await stack.preview()).deployment() is None
+            destroyed = (await stack.destroy()).deployment()
+            assert destroyed is not None and "resources" not in destroyed["deployment"]
+
+    asyncio.run(run())
+
+
+def test_an_operation_that_never_read_the_state_has_none() -> None:
+    with sync.Engine(store="memory://") as engine:
+        stack = engine.stack("shop/dev", secretive, config={"token": sw.secret("t")})
+        with pytest.raises(sw.InvalidInputError) as caught:
+            stack.up(snippets=[{}])
+        assert caught.value.result is not None and caught.value.result.deployment() is None
+        deployment = stack.up().deployment()
+        assert deployment == stack.export_deployment()
+
+
+@pytest.mark.parametrize("vault", [Vault(), AsyncVault()], ids=["blocking", "async"])
 def test_what_the_host_can_not_decrypt_names_its_key_and_its_cause(vault: Vault) -> None:
     async def run() -> None:
         vault.sealed = True

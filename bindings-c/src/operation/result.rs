@@ -18,7 +18,8 @@ use crate::{
 /// "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type", "keys", "diffs"}], "diagnostics":
 /// [{"severity", "message", "urn"}], "durationSeconds", "tree"}`. The keys of a step are the properties that force a
 /// replacement, its diffs those that differ. The tree is a text for people. With `generatePlan` there is a `plan`, too:
-/// what was found, secrets encrypted, for a later operation to be held to.
+/// what was found, secrets encrypted, for a later operation to be held to. The state that the operation left may be
+/// large, and is given by `sw_operation_deployment`.
 ///
 /// # Safety
 /// `operation` must be null or alive, `result` null or writable, `error` null or writable.
@@ -90,6 +91,37 @@ pub unsafe extern "C" fn sw_operation_result(
         let operation = unsafe { live(operation, "the operation") }?;
         if let Some(result) = operation.operation.result() {
             place.fill(sw_bytes_t::boxed(document(&result)?));
+        }
+        Ok(())
+    };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Gives the state that an operation left, also one that failed or was cancelled, as a deployment document that
+/// `sw_stack_import` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
+/// before it read the state.
+///
+/// The document is written at each call, and costs nothing where nobody asks; waits for nobody, so that callbacks may
+/// ask, too. `SW_STATUS_SECRETS` when the operation could not encrypt what it was to save.
+///
+/// # Safety
+/// `operation` must be null or alive, `deployment` writable, `error` null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_operation_deployment(
+    operation: *const sw_operation_t,
+    deployment: *mut *mut sw_bytes_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    let body = || {
+        // SAFETY: writable by this function's contract.
+        let place = unsafe { Slot::required(deployment, "deployment") }?;
+        // SAFETY: null or alive by this function's contract.
+        let operation = unsafe { live(operation, "the operation") }?;
+        if let Some(result) = operation.operation.result()
+            && let Some(document) = result.deployment()?
+        {
+            place.fill(sw_bytes_t::boxed(document));
         }
         Ok(())
     };

@@ -98,6 +98,17 @@ class Result:
         document = self._native.plan_document
         return None if document is None else json.loads(document)
 
+    def deployment(self) -> dict[str, Any] | None:
+        """Returns the state that the operation left, also one that failed or was cancelled, as a deployment document,
+        which :meth:`~stackwright.Stack.import_deployment` takes; secrets in it are encrypted.
+
+        It is written at each call. ``None`` for a preview, and for an operation that failed before it read the state.
+
+        :raises SecretsError: The operation could not encrypt what it was to save.
+        """
+        document = self._native.deployment()
+        return None if document is None else json.loads(document)
+
     @property
     def has_changes(self) -> bool:
         """Whether anything was changed, or would be: a resource, or the stack's outputs."""

@@ -97,6 +97,8 @@ impl Frame {
             plan: work.plan,
             snapshot: work.snapshot,
             duration,
+            is_preview: self.options.dry_run,
+            knows_state: work.knows_state,
         }
     }
 
@@ -140,7 +142,7 @@ impl Frame {
             snapshot.secrets = Some(self.stack.engine.secrets.create().await?);
         }
         // What a crash left in a journal becomes the checkpoint before a new journal begins.
-        let session = storage.begin(loaded, &snapshot, self.kind.name()).await?;
+        let session = storage.begin(loaded, &mut snapshot, self.kind.name()).await?;
         let sink = session.sink();
         let sink = match &self.stack.journal {
             Some(receiver) => Arc::new(HostJournal::new(Arc::clone(receiver)).then(sink)),
@@ -152,6 +154,8 @@ impl Frame {
         let result = self
             .perform_loaded(work, snapshot, Some(journal.clone()), began)
             .await;
+        // Until the ledger has been folded it is not known what has become of the state.
+        work.knows_state = false;
         let (mut ledger, written) = journal.close().await?;
         let succeeded = result.is_ok() && !self.control.has_failed() && !self.control.is_cancelled();
         if succeeded {
@@ -188,14 +192,16 @@ impl Frame {
     /// Makes the ledger the new checkpoint. A run that changed nothing writes nothing.
     async fn fold(&self, session: &StackSession, ledger: &Ledger, work: &mut Work) -> Result<()> {
         if !ledger.is_dirty() {
-            session.discard().await?;
             work.snapshot = Arc::new(ledger.base().clone());
-            return Ok(());
+            work.knows_state = true;
+            return session.discard().await;
         }
-        let snapshot = ledger.compose_valid()?;
-        session.commit(&snapshot).await?;
+        let mut snapshot = ledger.compose_valid()?;
+        let committed = session.commit(&mut snapshot).await;
+        // Also when it could not be written: that is what there is now, and the journal has it.
         work.snapshot = Arc::new(snapshot);
-        Ok(())
+        work.knows_state = true;
+        committed
     }
 }
 

@@ -40,7 +40,11 @@ impl Frame {
             }
             self.session.finish(false, runtime).await;
             self.events.end();
-            return Some(result);
+            // It was to be more than a preview, and has left the state as it was.
+            return Some(OperationResult {
+                is_preview: false,
+                ..result
+            });
         }
         self.options.plan = result.plan.map(GivenPlan::Kept);
         None

@@ -1,14 +1,23 @@
 //! The result of an operation: what was done, what failed, and the state as it is now.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 use crate::{
     diagnostic::{Diagnostic, Severity},
-    error::{Error, Result},
+    error::{Error, ErrorKind, Result},
     event::{OperationOutcome, StepEvent, render},
     plan::Plan,
     property::PropertyMap,
-    state::Snapshot,
+    state::{
+        Snapshot,
+        deployment::{Layout, SecretsShown, write_deployment},
+    },
 };
 
 /// What an operation came to. Also a failed one has a result: what succeeded is in it.
@@ -31,10 +40,14 @@ pub struct OperationResult {
     /// What was found, for a later operation to be held to: of every successful preview of an update, and of whatever
     /// else the options ask for one. Its document is written where the options ask for it.
     pub plan: Option<Arc<Plan>>,
-    /// The state after the operation; before it, for a preview.
+    /// The state after the operation; before it, for a preview. Empty when it was never read.
     pub snapshot: Arc<Snapshot>,
     /// How long it took.
     pub duration: Duration,
+    /// Whether it was a preview, which leaves nothing.
+    pub(crate) is_preview: bool,
+    /// Whether the snapshot is what there was at the end.
+    pub(crate) knows_state: bool,
 }
 
 impl OperationResult {
@@ -80,6 +93,33 @@ impl OperationResult {
             error.message().contains(&said.message)
                 && (said.urn.is_none() || said.urn.as_ref() == error.urn())
         })
+    }
+
+    /// Writes the state that the operation left, also one that failed or was cancelled, as a deployment document on one
+    /// line (`{"version", "features"?, "deployment"}`), secrets encrypted. `None` for a preview, and for an operation that
+    /// failed before it read the state.
+    ///
+    /// Nothing is written before somebody asks, and nothing is kept of it. It waits for nobody: what the operation saved,
+    /// or found, is encrypted already.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Secrets`] when the operation could not encrypt what it was to save.
+    pub fn deployment(&self) -> Result<Option<Vec<u8>>> {
+        if self.is_preview || !self.knows_state {
+            return Ok(None);
+        }
+        let writing = pin!(write_deployment(
+            &self.snapshot,
+            SecretsShown::Encrypted,
+            Layout::Compact
+        ));
+        match writing.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(document) => document.map(Some),
+            Poll::Pending => Err(Error::new(
+                ErrorKind::Secrets,
+                "the state has secrets that the operation could not encrypt",
+            )),
+        }
     }
 
     /// Turns a failed operation's result into its error.

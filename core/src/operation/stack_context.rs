@@ -39,6 +39,8 @@ impl StackContext {
             plan: None,
             snapshot: Arc::default(),
             duration: Duration::ZERO,
+            is_preview: false,
+            knows_state: false,
         }
     }
 }

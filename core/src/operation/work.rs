@@ -27,6 +27,8 @@ pub(super) struct Work {
     /// The stack's outputs as they were; `None` when the state could not be loaded.
     pub(super) outputs_before: Option<PropertyMap>,
     pub(super) snapshot: Arc<Snapshot>,
+    /// Whether the snapshot is what there is now: not before it was read, and not when what was done to it is lost.
+    pub(super) knows_state: bool,
     pub(super) summary: Option<Summary>,
     pub(super) steps: Vec<Arc<StepEvent>>,
     pub(super) plan: Option<Arc<Plan>>,
@@ -48,6 +50,7 @@ impl Frame {
     ) -> Result<()> {
         let engine = &self.stack.engine;
         work.snapshot = Arc::new(snapshot.clone());
+        work.knows_state = true;
         self.refuse_snippets(&snapshot)?;
         Self::refuse_extensions(&snapshot)?;
         work.outputs_before = Some(stack_outputs(&snapshot, &self.stack));

@@ -10,6 +10,7 @@
 
 mod autonaming;
 mod cancellation;
+mod deployment;
 mod errors;
 mod fixture;
 mod journal;

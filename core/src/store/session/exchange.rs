@@ -66,8 +66,8 @@ impl StackStorage {
                 };
                 current.secrets.clone_from(&imported.secrets);
             }
-            let session = self.begin(loaded, &current, "import").await?;
-            session.commit(&imported).await
+            let session = self.begin(loaded, &mut current, "import").await?;
+            session.commit(&mut imported).await
         }
         .await;
         let released = lock.release().await;

@@ -60,11 +60,16 @@ impl StackStorage {
     /// Begins an operation of `kind` over a state that was loaded under the lock. `snapshot` is that state, perhaps with
     /// a secrets manager that it did not have.
     ///
-    /// What was left of an interrupted operation is brought to its end first.
+    /// What was left of an interrupted operation is brought to its end first; the manifest of `snapshot` tells of that.
     ///
     /// # Errors
     /// Those of the store, and [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was loaded.
-    pub async fn begin(&self, loaded: LoadedStack, snapshot: &Snapshot, kind: &str) -> Result<StackSession> {
+    pub async fn begin(
+        &self,
+        loaded: LoadedStack,
+        snapshot: &mut Snapshot,
+        kind: &str,
+    ) -> Result<StackSession> {
         let StoredStack { checkpoint, base, .. } = loaded.stored;
         let mut base = base;
         let mut written = checkpoint;
@@ -100,11 +105,11 @@ impl StackStorage {
         })
     }
 
-    async fn checkpoint_of(&self, snapshot: &Snapshot) -> Result<Vec<u8>> {
-        let mut written = snapshot.clone();
-        written.manifest.time = Some(self.runtime().clock.now());
-        WRITER.clone_into(&mut written.manifest.version);
-        write_checkpoint(&self.name().qualified(), &written, SecretsShown::Encrypted).await
+    /// Writes a checkpoint, and notes in `snapshot` who writes it, and when.
+    async fn checkpoint_of(&self, snapshot: &mut Snapshot) -> Result<Vec<u8>> {
+        snapshot.manifest.time = Some(self.runtime().clock.now());
+        WRITER.clone_into(&mut snapshot.manifest.version);
+        write_checkpoint(&self.name().qualified(), snapshot, SecretsShown::Encrypted).await
     }
 }
 
@@ -115,12 +120,12 @@ impl StackSession {
         Arc::clone(&self.journal) as _
     }
 
-    /// Makes `snapshot` the stack's state. At every moment either the previous checkpoint with the journal, or the new
-    /// one tell the state.
+    /// Makes `snapshot` the stack's state; its manifest tells then who has written it, and when. At every moment either
+    /// the previous checkpoint with the journal, or the new one tell the state.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when somebody else has changed the checkpoint; then the journal stays.
-    pub async fn commit(&self, snapshot: &Snapshot) -> Result<()> {
+    pub async fn commit(&self, snapshot: &mut Snapshot) -> Result<()> {
         let bytes = self.storage.checkpoint_of(snapshot).await?;
         self.journal.fold(&content_hash(&bytes)).await?;
         let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).clone();

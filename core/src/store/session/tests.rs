@@ -91,7 +91,7 @@ async fn operation(stack: &StackStorage) -> Result<(StackSession, Journal)> {
     if snapshot.secrets.is_none() {
         snapshot.secrets = Some(Base64Provider.create().await?);
     }
-    let session = stack.begin(loaded, &snapshot, "update").await?;
+    let session = stack.begin(loaded, &mut snapshot, "update").await?;
     let journal = Journal::start(Ledger::new(snapshot), session.sink(), &runtime());
     Ok((session, journal))
 }
@@ -104,7 +104,7 @@ async fn what_an_operation_commits_is_loaded_again() {
     let (session, journal) = operation(&stack).await.unwrap();
     create(&journal, "a").await;
     let ledger = journal.finish().await.unwrap();
-    session.commit(&ledger.compose().unwrap()).await.unwrap();
+    session.commit(&mut ledger.compose().unwrap()).await.unwrap();
     session
         .record_history(HistoryRecord {
             kind: "update",
@@ -225,7 +225,7 @@ async fn a_crash_at_any_write_leaves_a_stack_that_opens_with_what_was_acknowledg
                 journal.append(operation, record).await?;
                 let committed = async {
                     let ledger = journal.finish().await?;
-                    session.commit(&ledger.compose()?).await
+                    session.commit(&mut ledger.compose()?).await
                 };
                 Ok::<_, Error>(committed.await)
             }
@@ -244,7 +244,7 @@ async fn a_crash_at_any_write_leaves_a_stack_that_opens_with_what_was_acknowledg
             // The next operation can always go on from there.
             let (session, journal) = operation(&stack).await.unwrap();
             let ledger = journal.finish().await.unwrap();
-            session.commit(&ledger.compose().unwrap()).await.unwrap();
+            session.commit(&mut ledger.compose().unwrap()).await.unwrap();
             assert!(stack.read().await.unwrap().journal.is_none());
             if at >= faulty.writes() {
                 acknowledged.unwrap().unwrap();

@@ -1,0 +1,180 @@
+//! The state that an operation left, as its result has it.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use stackwright::{
+    Engine, Error, ErrorKind, Result, StackSettings,
+    operation::{OperationKind, OperationOptions},
+    program::from_fn,
+    property::PropertyValue,
+    runtime::Runtime,
+    secrets::Base64Provider,
+    store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version},
+};
+
+use crate::fixture::{Scripted, program, resource, stack};
+
+/// Takes everything but checkpoints while it is full.
+struct Full {
+    inner: MemoryStore,
+    is_full: AtomicBool,
+}
+
+#[async_trait]
+impl Store for Full {
+    fn url(&self) -> String {
+        self.inner.url()
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Object>> {
+        self.inner.get(key).await
+    }
+
+    async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        if self.is_full.load(Ordering::SeqCst) && key.ends_with("/dev.json") {
+            return Err(Error::new(ErrorKind::Unavailable, "the store is full"));
+        }
+        self.inner.put(key, bytes, condition).await
+    }
+
+    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
+        self.inner.append(key, bytes).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {
+        self.inner.list(prefix).await
+    }
+
+    async fn delete(&self, key: &str) -> Result<()> {
+        self.inner.delete(key).await
+    }
+
+    async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
+        self.inner.lock(name).await
+    }
+}
+
+fn parsed(document: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(document).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_has_the_state_that_was_saved_with_its_secrets_encrypted() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let secretive = from_fn(|context| async move {
+        let mut secretive = resource("a", "");
+        let secret = PropertyValue::secret("hunter2".into());
+        secretive.inputs.insert("value", secret);
+        context.monitor.register(secretive).await?;
+        Ok(())
+    });
+    for _ in 0..2 {
+        // What changes nothing is not saved again, and has its state all the same.
+        let start = stack.start(
+            OperationKind::Update,
+            OperationOptions::default(),
+            Some(Arc::clone(&secretive)),
+        );
+        let left = start.wait().await.deployment().unwrap().unwrap();
+        let exported = stack.export(false).await.unwrap();
+        assert_eq!(parsed(&left), parsed(&exported));
+        assert_eq!(parsed(&left)["version"], 3);
+        let text = String::from_utf8(left).unwrap();
+        assert!(text.contains("ciphertext") && !text.contains("hunter2"), "{text}");
+    }
+    let preview = OperationOptions {
+        dry_run: true,
+        ..OperationOptions::default()
+    };
+    let previewed = stack
+        .start(OperationKind::Update, preview, Some(secretive))
+        .wait()
+        .await;
+    assert!(previewed.error.is_none());
+    assert_eq!(previewed.deployment().unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_and_cancelled_operations_have_the_state_that_they_left_as_well() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let start = |options, resources| stack.start(OperationKind::Update, options, Some(program(resources)));
+    let failed = start(OperationOptions::default(), &[("a", "1"), ("refused", "1")]);
+    let failed = failed.wait().await;
+    assert!(failed.error.is_some());
+    let left = parsed(&failed.deployment().unwrap().unwrap());
+    assert!(left.to_string().contains("::a\""));
+    assert_eq!(left, parsed(&stack.export(false).await.unwrap()));
+
+    let cancelled = start(
+        OperationOptions::default(),
+        &[("a", "1"), ("waits", "1"), ("b", "1")],
+    );
+    provider.entered.notified().await;
+    cancelled.cancel();
+    let left = parsed(&cancelled.wait().await.deployment().unwrap().unwrap());
+    assert!(left.to_string().contains("::waits\"") && !left.to_string().contains("::b\""));
+    assert_eq!(left, parsed(&stack.export(false).await.unwrap()));
+
+    // The preview that a strict update begins with is not what was asked for.
+    let strict = OperationOptions {
+        strict: true,
+        ..OperationOptions::default()
+    };
+    let bad = from_fn(|_| async { Err(Error::new(ErrorKind::Program, "out of ideas")) });
+    let rehearsed = stack.start(OperationKind::Update, strict, Some(bad)).wait().await;
+    assert!(rehearsed.error.is_some());
+    assert_eq!(parsed(&rehearsed.deployment().unwrap().unwrap()), left);
+
+    let refused = OperationOptions {
+        target_snippets: vec![serde_json::Value::Null],
+        ..OperationOptions::default()
+    };
+    let refused = start(refused, &[]).wait().await;
+    assert!(refused.error.is_some());
+    assert_eq!(refused.deployment().unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_saved_at_the_end_is_the_state_that_was_left_and_is_saved_next() {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let store = Arc::new(Full {
+        inner: MemoryStore::new(runtime),
+        is_full: AtomicBool::new(false),
+    });
+    let engine = Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::clone(&store) as Arc<dyn Store>)
+        .secrets(Arc::new(Base64Provider))
+        .provider("echo", Arc::new(Scripted::default()))
+        .build()
+        .unwrap();
+    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let blank = parsed(&stack.export(false).await.unwrap());
+    store.is_full.store(true, Ordering::SeqCst);
+    let update = || {
+        let program = Some(program(&[("a", "1")]));
+        stack.start(OperationKind::Update, OperationOptions::default(), program)
+    };
+    let failed = update().wait().await;
+    assert!(failed.error.as_ref().unwrap().message().contains("is full"));
+    let left = parsed(&failed.deployment().unwrap().unwrap());
+    assert!(left.to_string().contains("::a\""), "{left}");
+    // The journal has it, and the old manifest, because nothing has been written since.
+    let journaled = parsed(&stack.export(false).await.unwrap());
+    let of = |document: &serde_json::Value, member: &str| document["deployment"][member].clone();
+    assert_eq!(of(&journaled, "resources"), of(&left, "resources"));
+    assert_eq!(of(&journaled, "manifest"), of(&blank, "manifest"));
+    store.is_full.store(false, Ordering::SeqCst);
+    let unchanged = update().wait().await;
+    assert!(unchanged.error.is_none(), "{:?}", unchanged.error);
+    assert!(!unchanged.has_changes(), "{:?}", unchanged.changes);
+    let recovered = parsed(&unchanged.deployment().unwrap().unwrap());
+    assert_eq!(recovered, parsed(&stack.export(false).await.unwrap()));
+    assert_eq!(of(&recovered, "resources"), of(&left, "resources"));
+}
