@@ -23,6 +23,11 @@ impl Generator {
         let Some((condemned, _)) = self.spare(self.condemned(&self.still_needed()), Vec::new()).await else {
             return;
         };
+        self.delete_in_order(condemned).await;
+    }
+
+    /// Deletes records of the base, each before what it depends on.
+    pub(super) async fn delete_in_order(&self, condemned: Vec<Condemned>) {
         if condemned.is_empty() {
             // Mostly so, and then nobody need know what depends on what.
             return;

@@ -11,6 +11,7 @@ use crate::{
         open_claim::OpenClaim,
     },
     property::{PropertyMap, Survey, hash::fill_hashes},
+    provider::ProviderStatus,
     resource::{Goal, PropertyDependencies},
     token::TypeToken,
     urn::{ROOT_STACK_TYPE, Urn},
@@ -97,6 +98,21 @@ impl Monitor {
                 "Type '{}' is not a valid type token (must have format '*:*:*')",
                 registration.resource_type
             ))));
+        }
+        if registration
+            .options
+            .resource_hooks
+            .values()
+            .any(|names| !names.is_empty())
+        {
+            // Nothing here runs them, and what they guard must not happen without them.
+            return Err(Refused::Invalid(WireStatus::new(
+                ProviderStatus::Unimplemented,
+                format!(
+                    "resource hooks of resource '{}' are not supported by this engine",
+                    registration.name
+                ),
+            )));
         }
         self.adopt(registration);
         let goal = Box::new(goal_of(registration));

@@ -1,6 +1,6 @@
 //! The work of an operation, between what was recorded before and what is to be recorded after.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{Frame, OperationKind, frame::stack_outputs, pending, providers};
 use crate::{
@@ -90,7 +90,7 @@ impl Frame {
         let policies = self.load_policies(&run).await?;
         let policy_packs = policies.as_ref().map(|policies| policies.summary());
         let watcher = self.watch_cancellation(&registry, policies.clone());
-        let outputs = self
+        let worked = self
             .work(
                 &executor,
                 &registry,
@@ -105,21 +105,20 @@ impl Frame {
         } else {
             watcher.abort();
         }
-        work.outputs = outputs;
         work.steps = executor.take_steps();
-        work.summary = Some(Summary {
-            maybe_corrupt: executor.maybe_corrupt(),
-            duration_seconds: whole_seconds(engine.runtime.clock.elapsed().saturating_sub(began)),
-            resource_changes: executor.counts().to_map(),
-            policy_packs: policy_packs.unwrap_or_default(),
-            is_preview: self.options.dry_run,
-            result: OperationOutcome::Succeeded,
-        });
-        let planned = match &planning {
-            Some(planning) if !self.control.has_failed() && !self.control.is_cancelled() => {
-                self.plan(planning, &snapshot).await
+        let refused = match worked {
+            Ok(outputs) => {
+                work.outputs = outputs;
+                work.summary = Some(self.summary(&executor, policy_packs.unwrap_or_default(), began));
+                Ok(())
             }
-            _ => Ok(None),
+            // What is refused before its steps are made has nothing to sum up.
+            Err(refused) => Err(refused),
+        };
+        let plans = refused.is_ok() && !self.control.has_failed() && !self.control.is_cancelled();
+        let planned = match planning.as_ref().filter(|_| plans) {
+            Some(planning) => self.plan(planning, &snapshot).await,
+            None => Ok(None),
         };
         self.say_how_it_ended();
         // Warm processes go back before the stack is unlocked, so that the next operation finds them.
@@ -128,7 +127,25 @@ impl Frame {
         }
         // All else is done when it turns out that a plan cannot be written.
         work.plan = planned?;
-        Ok(())
+        refused
+    }
+
+    /// Returns what an operation sums up that has come to its end.
+    fn summary(
+        &self,
+        executor: &Executor,
+        policy_packs: BTreeMap<String, String>,
+        began: Duration,
+    ) -> Summary {
+        let elapsed = self.stack.engine.runtime.clock.elapsed();
+        Summary {
+            maybe_corrupt: executor.maybe_corrupt(),
+            duration_seconds: whole_seconds(elapsed.saturating_sub(began)),
+            resource_changes: executor.counts().to_map(),
+            policy_packs,
+            is_preview: self.options.dry_run,
+            result: OperationOutcome::Succeeded,
+        }
     }
 
     async fn work(
@@ -139,13 +156,13 @@ impl Frame {
         run: Arc<RunInfo>,
         planning: Option<&Arc<Planning>>,
         looks: Looks,
-    ) -> Option<PropertyMap> {
+    ) -> Result<Option<PropertyMap>> {
         executor.note_views(base.records());
         let targeting = self.targeting();
         let purpose = self.options.program_purpose(self.kind);
         // A program may still register what the operation is about.
         if purpose.is_none() && !self.targets_exist(targeting.as_deref(), |urn| base.live(urn).is_some()) {
-            return None;
+            return Ok(None);
         }
         if purpose.is_none() {
             self.warn_of_idle_globs(targeting.as_deref(), urns_of(&base));
@@ -157,15 +174,15 @@ impl Frame {
             Ok(base) => base,
             Err(error) => {
                 self.control.fail(Failure::Fatal(error), true);
-                return None;
+                return Ok(None);
             }
         };
         executor.note_views(base.records());
         if self.control.has_failed() || self.control.is_stopped() {
-            return None;
+            return Ok(None);
         }
         if purpose.is_none() && self.kind == OperationKind::Refresh {
-            return None;
+            return Ok(None);
         }
         let options = GeneratorOptions {
             stack: self.stack.stack.clone(),
@@ -193,11 +210,11 @@ impl Frame {
                     self.warn_of_idle_globs(targeting.as_deref(), known);
                 }
             }
-            return outputs;
+            return Ok(outputs);
         }
-        generator.delete_leftovers().await;
+        generator.delete_without_program().await?;
         generator.end_plan();
-        None
+        Ok(None)
     }
 
     /// At the first cancellation every provider and every policy pack is told; what runs is left to finish.

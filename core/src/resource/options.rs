@@ -35,6 +35,14 @@ pub struct ResourceOptions {
     pub resource_hooks: HookBindings,
 }
 
+impl ResourceOptions {
+    /// Returns the names of the hooks that are to run when the resource is deleted, those before it first.
+    pub fn delete_hooks(&self) -> impl Iterator<Item = &str> {
+        let bindings = ["BeforeDelete", "AfterDelete"].map(|moment| self.resource_hooks.get(moment));
+        bindings.into_iter().flatten().flatten().map(String::as_str)
+    }
+}
+
 /// [`ResourceOptions`] that a goal and the records made of it share; nothing is allocated where no option is set.
 ///
 /// Reads go through as if it were the options themselves. A change copies what others share first.

@@ -328,6 +328,23 @@ async fn a_dependent_that_waits_for_what_is_replaced_goes_before_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn hooks_that_nothing_runs_are_refused_by_name() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let hooked = from_fn(|context| async move {
+        let text = br#"{"type": "echo:index:Echo", "name": "a", "inputs": {"value": "1"},
+            "resourceHooks": {"BeforeDelete": ["drain"]}}"#;
+        context.monitor.register(Registration::from_json(text)?).await?;
+        Ok(())
+    });
+    let result = update(&stack, hooked).await;
+    let error = result.error.clone().unwrap();
+    let refusal = "resource hooks of resource 'a' are not supported by this engine";
+    assert!(error.message().contains(refusal), "{error}");
+    assert!(names(&result).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_custom_resource_may_publish_outputs_of_its_own_once() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;

@@ -14,6 +14,10 @@ impl Executor {
             .as_ref()
             .ok_or_else(|| StepFailure::new("a delete step without an old state"))?;
         let state = &old.state;
+        // A hook that cannot be run keeps what it guards from being deleted: only a program could register it.
+        if let Some(hook) = state.options.delete_hooks().next() {
+            return Err(StepFailure::new(format!("hook \"{hook}\" was not registered")));
+        }
         if step.op == StepOp::Delete && state.protect && !self.options().ignore_protect {
             return Err(StepFailure {
                 continues: true,
