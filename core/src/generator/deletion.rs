@@ -6,10 +6,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     executor::{Step, StepDetail, StepOp, run_in_order},
-    generator::Generator,
+    generator::{Generator, gone::Gone},
     resource::ResourceState,
-    state::StateRef,
-    urn::Urn,
+    state::{StateId, StateRef},
 };
 
 /// A record that is to be deleted, with its position in the base and the kind of its step.
@@ -44,11 +43,13 @@ impl Generator {
             return;
         }
         let mut steps = Vec::with_capacity(condemned.len());
-        let gone: FxHashSet<&Urn> = condemned
-            .iter()
-            .filter(|(record, op)| *op == StepOp::Delete && self.is_really_deleted(&record.state))
-            .map(|(record, _)| &record.state.urn)
-            .collect();
+        let copies = self.copies_among(&condemned);
+        let mut gone = Gone::default();
+        for (record, op) in &condemned {
+            if self.is_really_deleted(&record.state, *op) {
+                gone.insert(&record.state, copies.contains(&record.id));
+            }
+        }
         let states = condemned.iter().map(|(record, _)| &*record.state);
         let Some(providers) = self.providers_of(states).await else {
             return;
@@ -56,11 +57,7 @@ impl Generator {
         for ((record, op), provider) in condemned.iter().zip(providers) {
             let state = &record.state;
             let detail = StepDetail {
-                deleted_with_gone: state
-                    .options
-                    .deleted_with
-                    .as_ref()
-                    .is_some_and(|urn| gone.contains(urn)),
+                deleted_with_gone: gone.takes_along(state, copies.contains(&record.id)),
                 ..StepDetail::default()
             };
             // Every step of an old record can be made.
@@ -73,10 +70,24 @@ impl Generator {
         run_in_order(&self.executor, steps, order).await;
     }
 
-    /// Tells whether deleting a record deletes the thing as well, and all that goes with it.
-    fn is_really_deleted(&self, state: &ResourceState) -> bool {
-        let is_protected = state.protect && !self.executor.options().ignore_protect;
-        !(is_protected || state.retain_on_delete || state.external)
+    /// Returns which of the records are old copies that an earlier run has left behind.
+    fn copies_among(&self, condemned: &[(StateRef, StepOp)]) -> FxHashSet<StateId> {
+        let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        let replaced: FxHashSet<StateId> = replaced.iter().map(|record| record.id).collect();
+        let records = condemned.iter().map(|(record, _)| record);
+        let copies = records.filter(|record| record.state.delete && !replaced.contains(&record.id));
+        copies.map(|record| record.id).collect()
+    }
+
+    /// Tells whether a step on a record deletes the thing as well, and all that goes with it.
+    pub(super) fn is_really_deleted(&self, state: &ResourceState, op: StepOp) -> bool {
+        let deletes = match op {
+            StepOp::Delete => !state.protect || self.executor.options().ignore_protect,
+            StepOp::DeleteReplaced => true,
+            // The record alone goes.
+            _ => false,
+        };
+        deletes && !state.retain_on_delete && !state.external
     }
 
     /// Returns the positions of what depends on the records of failed registrations, which the program may not have

@@ -10,6 +10,7 @@ mod deletion;
 mod dependents;
 mod destroy;
 mod difference;
+mod gone;
 mod hooks;
 mod import;
 mod matching;

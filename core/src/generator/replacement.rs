@@ -7,7 +7,7 @@ use crate::{
     executor::{Failure, Step, StepDetail, StepOp},
     generator::{
         Claims, Generator, Purpose, RegisterOutcome, Unanswered, dependents::Dependent,
-        difference::Difference, planned::step, register::Registering,
+        difference::Difference, gone::Gone, planned::step, register::Registering,
     },
     plan::Checked,
     resource::ResourceState,
@@ -90,8 +90,9 @@ impl Generator {
         };
         let chain = self.delete_and_create(registering, old, &new, difference).await?;
         let mut deletions = Vec::with_capacity(reserved.dependents.len());
+        let gone = self.gone_with(old, &reserved.dependents);
         for dependent in &reserved.dependents {
-            deletions.push(self.deletion_of(dependent).await?);
+            deletions.push(self.deletion_of(dependent, &gone).await?);
         }
         // Nothing is deleted for what is not going to be allowed.
         let chained = chain.iter().flatten();
@@ -110,16 +111,28 @@ impl Generator {
         self.carry_out(registering.planned(new, chain), Ok(())).await
     }
 
-    async fn deletion_of(&self, dependent: &Dependent) -> Result<Option<Step>, Unanswered> {
+    /// Returns what is really deleted before `root` is created again: it itself, and its dependents.
+    fn gone_with<'a>(&self, root: &'a StateRef, dependents: &'a [Dependent]) -> Gone<'a> {
+        let mut gone = Gone::default();
+        // What was deleted by an earlier run is not deleted once more.
+        if !root.state.pending_replacement && self.is_really_deleted(&root.state, StepOp::DeleteReplaced) {
+            gone.insert(&root.state, false);
+        }
+        for Dependent { record, .. } in dependents {
+            if self.is_really_deleted(&record.state, deletion_op(&record.state)) {
+                gone.insert(&record.state, record.state.delete);
+            }
+        }
+        gone
+    }
+
+    async fn deletion_of(&self, dependent: &Dependent, gone: &Gone<'_>) -> Result<Option<Step>, Unanswered> {
         let record = &dependent.record;
         let provider = self.provider_of_record(record).await?;
-        let (op, replacing) = if record.state.delete {
-            (StepOp::Delete, false)
-        } else {
-            (StepOp::DeleteReplaced, true)
-        };
+        let op = deletion_op(&record.state);
         let detail = StepDetail {
-            replacing,
+            replacing: op == StepOp::DeleteReplaced,
+            deleted_with_gone: gone.takes_along(&record.state, record.state.delete),
             ..StepDetail::default()
         };
         let step = Step::new(op, Some(record.clone()), None);
@@ -157,6 +170,15 @@ impl Generator {
         chain.push(step(StepOp::Replace, Some(old), new, provider.clone()).map(described));
         chain.push(step(StepOp::CreateReplacement, Some(old), new, provider).map(described));
         Ok(chain)
+    }
+}
+
+/// Returns how a dependent is deleted: for good, where it is an old copy.
+fn deletion_op(state: &ResourceState) -> StepOp {
+    if state.delete {
+        StepOp::Delete
+    } else {
+        StepOp::DeleteReplaced
     }
 }
 
