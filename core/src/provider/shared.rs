@@ -96,12 +96,16 @@ impl Drop for SharedInRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::UnconfiguredProvider;
+    use crate::{
+        error::{Error, ErrorKind},
+        provider::failed::FailedProvider,
+    };
 
     #[test]
     fn a_provider_is_used_elsewhere_while_another_run_has_it() {
         let all = SharedProviders::default();
-        let provider: Arc<dyn Provider> = Arc::new(UnconfiguredProvider);
+        let failure = Error::new(ErrorKind::Provider, "it is nowhere");
+        let provider: Arc<dyn Provider> = Arc::new(FailedProvider::new(&failure));
         let (left, right) = (SharedInRun::new(all.clone()), SharedInRun::new(all.clone()));
         left.add(&provider);
         left.add(&provider);

@@ -64,7 +64,7 @@ impl ProviderRegistry {
         let inputs = ProviderSettings::strip(inputs);
         if inputs.contains_unknowns() {
             // It cannot be configured before what its configuration comes from exists.
-            instance.provider = Arc::new(UnconfiguredProvider);
+            instance.provider = Arc::new(UnconfiguredProvider::new(instance.provider));
             instance.capabilities.supports_preview = true;
             instance.capabilities.supports_autonaming = true;
             instance.without_preview = false;
