@@ -205,6 +205,9 @@ impl ProviderRegistry {
                 if let Some(instance) = self.state().configured.get(&reference.to_string()) {
                     return Ok(instance.clone());
                 }
+                // What this run's program has asked for counts where it has; what it says nothing of stays as it is.
+                let news = || recorded.inputs.clone();
+                self.state().news.entry(recorded.urn.clone()).or_insert_with(news);
                 let instance = self.load(&recorded.urn, &recorded.inputs).await?;
                 let instance = self.configure(instance, &reference, &recorded.inputs).await;
                 instance.map_err(|error| provider_failure(&error, &recorded.urn, "configure"))
@@ -312,3 +315,6 @@ fn config_diff(before: &ResourceState, news: PropertyMap, preview: bool) -> Diff
         preview,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Tests of the registry: what providers are asked when resources move between them.
+
+use async_trait::async_trait;
+
+use super::*;
+use crate::{
+    property::PropertyValue,
+    provider::{
+        Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, HandshakeRequest,
+        LoadRequest, LoadedProvider,
+    },
+};
+
+/// Replaces all that it manages when its configuration changes.
+struct Strict;
+
+#[async_trait]
+impl Provider for Strict {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(Capabilities::all())
+    }
+
+    async fn diff_config(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        let changed = request.old_inputs != request.news;
+        Ok(DiffResponse {
+            changes: DiffChanges::Some,
+            replaces: changed.then(|| "region".to_owned()).into_iter().collect(),
+            ..DiffResponse::default()
+        })
+    }
+
+    async fn create(&self, _request: CreateRequest) -> ProviderResult<CreateResponse> {
+        Err(ProviderError::unimplemented("nothing is made here"))
+    }
+
+    async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
+        Ok(())
+    }
+}
+
+struct Source;
+
+#[async_trait]
+impl ProviderSource for Source {
+    async fn load(&self, _request: LoadRequest) -> Result<LoadedProvider> {
+        Ok(LoadedProvider {
+            provider: Arc::new(Strict),
+            capabilities: Capabilities::all(),
+        })
+    }
+
+    async fn release(&self, _provider: Arc<dyn Provider>) {}
+}
+
+fn registry(preview: bool) -> Arc<ProviderRegistry> {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    ProviderRegistry::new(Arc::new(Source), runtime, preview, false)
+}
+
+fn recorded(name: &str, key: &'static str, value: PropertyValue) -> ResourceState {
+    let urn = Urn::new("dev", "shop", "", "pulumi:providers:test", name);
+    let mut state = ResourceState::new(urn, "pulumi:providers:test".into(), true);
+    state.id = format!("id-of-{name}").into();
+    state.inputs = [(key, value)].into_iter().collect();
+    state
+}
+
+async fn moved(
+    registry: &ProviderRegistry,
+    before: &ResourceState,
+    after: &ResourceState,
+) -> ProviderResult<bool> {
+    registry.ensure(after).await.unwrap();
+    let after = ProviderReference::new(after.urn.clone(), after.id.clone());
+    registry.replaces_resources(before, &after).await
+}
+
+#[tokio::test]
+async fn a_provider_that_is_only_recorded_is_compared_by_what_is_recorded_of_it() {
+    let registry = registry(false);
+    let before = recorded("p", "region", "us".into());
+    let same = moved(&registry, &before, &recorded("q", "region", "us".into())).await;
+    assert!(!same.unwrap());
+    let other = moved(&registry, &before, &recorded("r", "region", "eu".into())).await;
+    assert!(other.unwrap());
+}
+
+#[tokio::test]
+async fn a_provider_is_asked_about_a_configuration_that_is_not_known_yet() {
+    let registry = registry(true);
+    let before = recorded("p", "region", "us".into());
+    let unknown = recorded("q", "region", PropertyValue::unknown());
+    assert!(moved(&registry, &before, &unknown).await.unwrap());
+}
