@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{Instance, ProviderRegistry};
+use super::{Instance, ProviderRegistry, configuration_error};
 use crate::{
     property::PropertyMap,
     provider::{
@@ -148,10 +148,4 @@ impl ProviderRegistry {
         let reference = ProviderReference::new(urn.clone(), id.into());
         self.configure(instance, &reference, inputs).await.map(drop)
     }
-}
-
-/// The two questions about a configuration show the whole status, as the reference engine has it.
-fn configuration_error(mut error: ProviderError) -> ProviderError {
-    error.message = format!("rpc error: code = {:?} desc = {}", error.status, error.message);
-    error
 }

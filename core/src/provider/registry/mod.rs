@@ -238,8 +238,8 @@ impl ProviderRegistry {
         let Some(instance) = instance else { return Ok(true) };
         let answer = cell.get_or_try_init(|| async {
             let request = config_diff(before, ProviderSettings::strip(&news), self.preview);
-            let diff = instance.provider.diff_config(request).await?;
-            Ok::<_, ProviderError>(replaces(&diff))
+            let diff = instance.provider.diff_config(request).await;
+            Ok::<_, ProviderError>(replaces(&diff.map_err(configuration_error)?))
         });
         answer.await.copied()
     }
@@ -286,6 +286,12 @@ fn provider_failure(error: &ProviderError, urn: &Urn, phase: &'static str) -> Er
     Error::new(ErrorKind::Provider, error.message.clone())
         .with_urn(urn.clone())
         .with_phase(phase)
+}
+
+/// The two questions about a configuration show the whole status, as the reference engine has it.
+fn configuration_error(mut error: ProviderError) -> ProviderError {
+    error.message = format!("rpc error: code = {:?} desc = {}", error.status, error.message);
+    error
 }
 
 fn replaces(diff: &DiffResponse) -> bool {

@@ -7,11 +7,11 @@ use crate::{
     property::PropertyValue,
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, HandshakeRequest,
-        LoadRequest, LoadedProvider,
+        LoadRequest, LoadedProvider, ProviderStatus,
     },
 };
 
-/// Replaces all that it manages when its configuration changes.
+/// Replaces all that it manages when its configuration changes; one that is asked for trouble fails.
 struct Strict;
 
 #[async_trait]
@@ -21,6 +21,9 @@ impl Provider for Strict {
     }
 
     async fn diff_config(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        if request.news.contains_key("trouble") {
+            return Err(ProviderError::new(ProviderStatus::Internal, "trouble"));
+        }
         let changed = request.old_inputs != request.news;
         Ok(DiffResponse {
             changes: DiffChanges::Some,
@@ -91,4 +94,13 @@ async fn a_provider_is_asked_about_a_configuration_that_is_not_known_yet() {
     let before = recorded("p", "region", "us".into());
     let unknown = recorded("q", "region", PropertyValue::unknown());
     assert!(moved(&registry, &before, &unknown).await.unwrap());
+}
+
+#[tokio::test]
+async fn what_a_provider_says_against_a_configuration_is_told_with_its_status() {
+    let registry = registry(false);
+    let before = recorded("p", "region", "us".into());
+    let trouble = recorded("q", "trouble", "yes".into());
+    let error = moved(&registry, &before, &trouble).await.unwrap_err();
+    assert_eq!(error.message, "rpc error: code = Internal desc = trouble");
 }
