@@ -56,7 +56,11 @@ impl Executor {
                     && old.init_errors.is_empty()
                     && response.refresh_before_update == old.refresh_before_update;
                 if unchanged {
-                    return Ok(same());
+                    // The record stays as it is; whether it is what was asked for, Diff tells.
+                    return Ok(Applied {
+                        result_op: Some(StepOp::Update),
+                        ..same()
+                    });
                 }
                 let state = Arc::make_mut(&mut new);
                 state.id = response.id;

@@ -47,7 +47,7 @@ impl<'a> Events<'a> {
             let metadata = &payload["metadata"];
             let urn = text(metadata, "urn");
             Step {
-                label: format!("{} {}", text(metadata, "op"), names::name(urn)),
+                label: label_of(metadata),
                 urn: urn.to_owned(),
                 begin,
                 metadata: metadata.clone(),
@@ -64,6 +64,15 @@ impl<'a> Events<'a> {
         ends.map(|(sequence, _)| sequence).min()
     }
 
+    /// Returns the metadata of a step by what it is called at its end.
+    fn ended(&self, label: &str) -> Option<Value> {
+        let ended = self
+            .of("resOutputsEvent")
+            .map(|(_, payload)| &payload["metadata"]);
+        let mut ended = ended.filter(|it| label_of(it) == label);
+        ended.next().cloned()
+    }
+
     fn diagnostics(&self) -> Vec<&'a Value> {
         self.of("diagnosticEvent").map(|(_, payload)| payload).collect()
     }
@@ -71,6 +80,11 @@ impl<'a> Events<'a> {
 
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns what stories call a step.
+fn label_of(metadata: &Value) -> String {
+    format!("{} {}", text(metadata, "op"), names::name(text(metadata, "urn")))
 }
 
 pub(super) fn check(events: &Events<'_>, expected: &Expectation, wrong: &mut Findings) {
@@ -83,7 +97,7 @@ pub(super) fn check(events: &Events<'_>, expected: &Expectation, wrong: &mut Fin
         let failed = events
             .of("resOpFailedEvent")
             .map(|(_, payload)| &payload["metadata"]);
-        let labels = failed.map(|it| format!("{} {}", text(it, "op"), names::name(text(it, "urn"))));
+        let labels = failed.map(label_of);
         wrong.same_names("failed steps", expected, labels.collect());
     }
     for chain in &expected.order {
@@ -92,12 +106,15 @@ pub(super) fn check(events: &Events<'_>, expected: &Expectation, wrong: &mut Fin
         }
     }
     for (label, members) in &expected.metadata {
-        match steps.iter().find(|step| step.label == *label) {
-            Some(step) => wrong.compare(
-                &format!("step `{label}`"),
-                members,
-                &names::shortened(&step.metadata),
-            ),
+        let begun = steps.iter().find(|step| step.label == *label);
+        // A refresh begins as such, and is told of as what it came to.
+        match begun
+            .map(|step| step.metadata.clone())
+            .or_else(|| events.ended(label))
+        {
+            Some(metadata) => {
+                wrong.compare(&format!("step `{label}`"), members, &names::shortened(&metadata));
+            }
             None => wrong.push(format!("there is no step `{label}`")),
         }
     }
