@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     event::{DetailedDiff, DiffKind},
     executor::{Executor, Step, StepFailure, StepOp, outcome::Applied},
+    property::{PropertyMap, path::PropertyPath},
     provider::{DiffChanges, DiffRequest, InitFailure},
     resource::ResourceState,
 };
@@ -123,12 +124,12 @@ impl Executor {
         };
         match self.call(step, "diff", provider.provider.diff(request)).await {
             Ok(diff) => {
-                let changed = match diff.changes {
-                    DiffChanges::None => false,
-                    DiffChanges::Some => true,
-                    DiffChanges::Unknown => old.inputs != new.inputs,
+                let diff = if diff.changes == DiffChanges::Unknown {
+                    diff.completed(&new.inputs, &without_ignored(old, &new.inputs))
+                } else {
+                    diff
                 };
-                if !changed {
+                if diff.changes != DiffChanges::Some {
                     applied.result_op = Some(StepOp::Same);
                     return Ok(None);
                 }
@@ -137,6 +138,17 @@ impl Executor {
             Err(error) => Err(StepFailure::provider(&error)),
         }
     }
+}
+
+/// Returns the recorded inputs with those that are ignored as they were read.
+fn without_ignored(old: &ResourceState, read: &PropertyMap) -> PropertyMap {
+    let mut inputs = old.inputs.clone();
+    let paths = old.options.ignore_changes.iter();
+    for path in paths.filter_map(|text| PropertyPath::parse(text).ok()) {
+        // What cannot be put back counts as a difference.
+        path.reset(read, &mut inputs);
+    }
+    inputs
 }
 
 /// Records what was read of a resource that is not well, and returns the warning of that.

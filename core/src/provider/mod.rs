@@ -3,6 +3,7 @@
 mod base_plugin;
 pub mod builtin;
 mod call;
+mod comparison;
 mod error;
 mod failed;
 pub mod grpc;
