@@ -9,6 +9,9 @@ use crate::{
     state::{Snapshot, StateRef, graph, integrity, normalise::normalise, rebuild},
 };
 
+/// What the format notes of a snapshot that was written although it was not valid.
+const INTEGRITY_ERROR: &str = "integrity_error";
+
 impl Ledger {
     /// Composes the current snapshot.
     ///
@@ -22,18 +25,20 @@ impl Ledger {
         self.compose_ordered().map(|(snapshot, _)| snapshot)
     }
 
-    /// Composes the current snapshot and checks that it is valid (see [`integrity::verify`]).
+    /// Composes the current snapshot and checks that it is valid (see [`integrity::verify`]). A note that an earlier one
+    /// was not does not outlive it.
     ///
     /// # Errors
     /// As [`Self::compose`], and [`ErrorKind::State`] when it is not valid.
     pub fn compose_valid(&self) -> Result<Snapshot> {
-        let (snapshot, was_sorted) = self.compose_ordered()?;
+        let (mut snapshot, was_sorted) = self.compose_ordered()?;
         if was_sorted {
             integrity::verify(&snapshot)?;
         } else {
             // Its records were looked at to find out whether they had to be sorted.
             integrity::verify_snippets(&snapshot)?;
         }
+        snapshot.metadata.remove(INTEGRITY_ERROR);
         Ok(snapshot)
     }
 
@@ -104,5 +109,20 @@ impl Ledger {
         let base = self.base.pending_operations.iter();
         let base = base.filter(|pending| !self.settled.covers(pending.kind));
         self.begun.values().chain(base).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_valid_snapshot_is_not_noted_as_invalid() {
+        let note = serde_json::json!({"version": "3.0.0", "command": "up", "error": "a parent was missing"});
+        let mut base = Snapshot::default();
+        base.metadata.insert(INTEGRITY_ERROR.to_owned(), note);
+        base.metadata.insert("future".to_owned(), 1.into());
+        let composed = Ledger::new(base).compose_valid().unwrap();
+        assert_eq!(composed.metadata.keys().collect::<Vec<_>>(), ["future"]);
     }
 }
