@@ -1,8 +1,8 @@
 //! What a comparison means for a resource: nothing, an update, or a replacement.
 
 use crate::{
-    event::{DetailedDiff, DiffKind, PropertyDiff},
-    property::{PropertyMap, PropertyPath, PropertyValue, diff::Change},
+    event::{DetailedDiff, DiffKind},
+    property::{PropertyMap, PropertyPath, PropertyValue},
     provider::{DiffChanges, DiffResponse},
 };
 
@@ -77,6 +77,7 @@ pub(crate) fn interpret(
     has_init_errors: bool,
     pending_replacement: bool,
 ) -> Difference {
+    let response = response.completed(old_inputs, new_inputs);
     let mut changes = response.changes;
     let mut difference = Difference {
         keys: response.replaces,
@@ -85,12 +86,6 @@ pub(crate) fn interpret(
         delete_before_replace: response.delete_before_replace,
         ..Difference::default()
     };
-    if changes == DiffChanges::Unknown {
-        let (found, diffs, detailed) = compare_inputs(old_inputs, new_inputs);
-        changes = found;
-        difference.diffs = diffs;
-        difference.detailed = detailed;
-    }
     if changes == DiffChanges::Some || has_init_errors {
         apply_replace_on_changes(&mut difference, replace_on_changes, has_init_errors, &mut changes);
     }
@@ -111,28 +106,6 @@ fn is_replacement(kind: DiffKind) -> bool {
         kind,
         DiffKind::AddReplace | DiffKind::DeleteReplace | DiffKind::UpdateReplace
     )
-}
-
-fn compare_inputs(old: &PropertyMap, new: &PropertyMap) -> (DiffChanges, Vec<String>, Option<DetailedDiff>) {
-    let Some(difference) = old.without_wrappers().diff(&new.without_wrappers()) else {
-        return (DiffChanges::None, Vec::new(), None);
-    };
-    let diffs = difference.keys().iter().map(ToString::to_string).collect();
-    let detailed = difference.paths().into_iter().map(|(path, change)| {
-        let kind = match change {
-            Change::Add => DiffKind::Add,
-            Change::Delete => DiffKind::Delete,
-            Change::Update => DiffKind::Update,
-        };
-        (
-            path.to_string(),
-            PropertyDiff {
-                kind,
-                input_diff: true,
-            },
-        )
-    });
-    (DiffChanges::Some, diffs, Some(detailed.collect()))
 }
 
 fn apply_replace_on_changes(
