@@ -87,7 +87,8 @@ impl Generator {
             // The record alone goes.
             _ => false,
         };
-        deletes && !state.retain_on_delete && !state.external
+        let is_refused = state.options.delete_hooks().next().is_some();
+        deletes && !is_refused && !state.retain_on_delete && !state.external
     }
 
     /// Returns the positions of what depends on the records of failed registrations, which the program may not have

@@ -1,11 +1,12 @@
-//! A destroy without a program, which cannot run the hooks that a program has bound to deletions and does not pass over
-//! them either.
+//! Hooks that a program has bound to deletions: they cannot be run, and are not passed over either.
 
 use crate::{
     diagnostic::Diagnostic,
-    error::{Error, ErrorKind, Result},
+    error::{Error, ErrorKind},
     executor::StepOp,
-    generator::{Generator, deletion::Condemned},
+    generator::{Generator, Unanswered, deletion::Condemned, dependents::Dependent},
+    state::StateRef,
+    urn::Urn,
 };
 
 impl Generator {
@@ -14,7 +15,7 @@ impl Generator {
     /// # Errors
     /// [`ErrorKind::Failed`] when something is to be deleted that has hooks for that: which, has been said then, and
     /// nothing has been deleted. Failures of deletions have been reported when this returns.
-    pub async fn delete_without_program(&self) -> Result<()> {
+    pub async fn delete_without_program(&self) -> crate::error::Result<()> {
         let condemned = self.condemned(&self.still_needed());
         let Some((condemned, _)) = self.spare(condemned, Vec::new()).await else {
             return Ok(());
@@ -24,8 +25,27 @@ impl Generator {
         Ok(())
     }
 
+    /// Refuses a replacement for which something is to be deleted first that has hooks for that, before any of it is.
+    pub(super) fn refuse_hooked_replacement(
+        &self,
+        urn: &Urn,
+        old: &StateRef,
+        dependents: &[Dependent],
+    ) -> Result<(), Unanswered> {
+        let root = (!old.state.pending_replacement).then_some(old);
+        let dependents = dependents.iter().map(|dependent| &dependent.record);
+        let mut hooks = root
+            .into_iter()
+            .chain(dependents)
+            .flat_map(|record| record.state.options.delete_hooks());
+        match hooks.next() {
+            Some(hook) => Err(self.bail(Some(urn), format!("hook \"{hook}\" was not registered"))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses, in the words that existing tools match on.
-    fn refuse_hooked(&self, condemned: &[Condemned]) -> Result<()> {
+    fn refuse_hooked(&self, condemned: &[Condemned]) -> crate::error::Result<()> {
         let mut refused = false;
         for (_, record, op) in condemned {
             if !matches!(op, StepOp::Delete | StepOp::DeleteReplaced) {

@@ -88,6 +88,7 @@ impl Generator {
             claims: &self.claims,
             dependents,
         };
+        self.refuse_hooked_replacement(&registering.urn, old, &reserved.dependents)?;
         let chain = self.delete_and_create(registering, old, &new, difference).await?;
         let mut deletions = Vec::with_capacity(reserved.dependents.len());
         let gone = self.gone_with(old, &reserved.dependents);
