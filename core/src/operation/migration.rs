@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::{
     error::Result,
     monitor::UnrecordedDefaults,
-    operation::Frame,
+    operation::{Frame, migrate::migrate},
     program::RunInfo,
-    state::{Base, Journal, JournalRecord, Ledger, OperationId, Snapshot, StateId, StateRef, migrate},
+    state::{Base, Journal, JournalRecord, Ledger, OperationId, Snapshot, StateId, StateRef},
     token::ResourceId,
 };
 
@@ -22,45 +22,46 @@ impl Frame {
         run: &Arc<RunInfo>,
         journal: Option<&Journal>,
     ) -> Result<Arc<Base>> {
-        let records = Ledger::new(snapshot.clone()).records().cloned().collect();
-        let records = self.migrated(records, snapshot, run, journal).await?;
-        Ok(Arc::new(
-            Base::new(records)?.with_plugins(&snapshot.manifest.plugins),
-        ))
+        let records: Vec<StateRef> = Ledger::new(snapshot.clone()).records().cloned().collect();
+        let migrated = self.migrated(&records, snapshot, run, journal);
+        let is_new = migrated.is_some();
+        let base = Base::new(migrated.unwrap_or(records))?;
+        // Recorded before anything refers to it, but not before it is known to be sound.
+        if let Some(journal) = journal.filter(|_| is_new) {
+            let written = JournalRecord::BaseWritten {
+                resources: base.records().to_vec(),
+            };
+            journal.append(OperationId(0), written).await?;
+        }
+        Ok(Arc::new(base.with_plugins(&snapshot.manifest.plugins)))
     }
 
-    /// What has to be put in is recorded before anything refers to it; a preview, which has no journal, keeps it in memory.
-    async fn migrated(
+    /// Returns the records with what had to be put in; `None` when nothing had to be.
+    fn migrated(
         &self,
-        records: Vec<StateRef>,
+        records: &[StateRef],
         snapshot: &Snapshot,
         run: &Arc<RunInfo>,
         journal: Option<&Journal>,
-    ) -> Result<Vec<StateRef>> {
+    ) -> Option<Vec<StateRef>> {
         let defaults = UnrecordedDefaults::new(Arc::clone(run), &snapshot.manifest.plugins);
         let random = &self.stack.engine.runtime.random;
-        let Some(migrated) = migrate(&records, |package| {
+        let migrated = migrate(records, |package| {
             defaults.record(package, ResourceId::from(random.uuid()))
-        }) else {
-            return Ok(records);
-        };
+        })?;
         let Some(journal) = journal else {
+            // A preview keeps it in memory, where the place of a record is its identity.
             let states = migrated
                 .providers
                 .into_iter()
                 .chain(migrated.records.into_iter().map(|record| record.state));
             let numbered = (0..).map(StateId).zip(states);
-            return Ok(numbered.map(|(id, state)| StateRef { id, state }).collect());
+            return Some(numbered.map(|(id, state)| StateRef { id, state }).collect());
         };
         let providers = migrated.providers.into_iter().map(|state| StateRef {
             id: journal.next_state_id(),
             state,
         });
-        let resources: Vec<StateRef> = providers.chain(migrated.records).collect();
-        let written = JournalRecord::BaseWritten {
-            resources: resources.clone(),
-        };
-        journal.append(OperationId(0), written).await?;
-        Ok(resources)
+        Some(providers.chain(migrated.records).collect())
     }
 }

@@ -3,6 +3,7 @@
 mod autonaming;
 mod frame;
 mod handle;
+mod migrate;
 mod migration;
 mod options;
 mod pending;

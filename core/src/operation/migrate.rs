@@ -25,7 +25,7 @@ pub(crate) struct Migrated {
 /// Gives each custom resource that names no provider the default provider of its package, which `default` makes at the
 /// first need, and each provider without outputs its inputs as such. `None` when all records are as they should be.
 ///
-/// A record of that very default provider is taken where one stands before the resource.
+/// A record of that very default provider is taken where there is one, and put before all records when it stands too late.
 pub(crate) fn migrate(
     records: &[StateRef],
     mut default: impl FnMut(&str) -> ResourceState,
@@ -34,13 +34,15 @@ pub(crate) fn migrate(
         return None;
     }
     let mut migrated = Migrated::default();
-    let mut found: FxHashMap<&Urn, SmolStr> = FxHashMap::default();
+    let providers = records.iter().enumerate();
+    let found: FxHashMap<&Urn, usize> = providers
+        .filter(|(_, record)| record.state.is_provider() && !record.state.delete)
+        .map(|(place, record)| (&record.state.urn, place))
+        .collect();
+    let mut late = Vec::new();
     let mut defaults: FxHashMap<SmolStr, SmolStr> = FxHashMap::default();
-    for record in records {
+    for (place, record) in records.iter().enumerate() {
         let state = &record.state;
-        if state.is_provider() && !state.delete {
-            found.insert(&state.urn, reference(state));
-        }
         let mut record = record.clone();
         if is_incomplete(state) {
             let state = Arc::make_mut(&mut record.state);
@@ -50,16 +52,29 @@ pub(crate) fn migrate(
                 let package = state.urn.resource_type().split(':').next().unwrap_or_default();
                 let serving = defaults.entry(package.into()).or_insert_with(|| {
                     let provider = default(package);
-                    found.get(&provider.urn).cloned().unwrap_or_else(|| {
-                        let text = reference(&provider);
-                        migrated.providers.push(Arc::new(provider));
-                        text
-                    })
+                    match found.get(&provider.urn) {
+                        Some(&recorded) => {
+                            if recorded > place {
+                                late.push(recorded);
+                            }
+                            reference(&records[recorded].state)
+                        }
+                        None => {
+                            let text = reference(&provider);
+                            migrated.providers.push(Arc::new(provider));
+                            text
+                        }
+                    }
                 });
                 state.provider = serving.clone();
             }
         }
         migrated.records.push(record);
+    }
+    // In their order, so that none moves another one that is still to be moved.
+    late.sort_unstable();
+    for (moved, place) in late.into_iter().enumerate() {
+        migrated.records[moved..=place].rotate_right(1);
     }
     Some(migrated)
 }
@@ -148,17 +163,26 @@ mod tests {
     }
 
     #[test]
-    fn a_default_provider_that_stands_before_the_resource_serves_it() {
-        let records = [
-            record(0, "pulumi:providers:files", "default", true),
-            record(1, "files:index:File", "a", true),
-        ];
-        let migrated = migrate(&records, made).unwrap();
-        assert!(migrated.providers.is_empty());
-        assert_eq!(
-            migrated.records[1].state.provider,
-            "urn:pulumi:dev::shop::pulumi:providers:files::default::default-id"
-        );
+    fn a_default_provider_that_is_recorded_serves_and_stands_before_what_it_serves() {
+        let file = record(0, "files:index:File", "a", true);
+        let provider = record(1, "pulumi:providers:files", "default", true);
+        let last = record(2, "files:index:File", "b", true);
+        for records in [
+            [provider.clone(), file.clone(), last.clone()],
+            [file.clone(), provider.clone(), last.clone()],
+            [file, last, provider],
+        ] {
+            let migrated = migrate(&records, made).unwrap();
+            assert!(migrated.providers.is_empty());
+            let ids: Vec<_> = migrated.records.iter().map(|record| record.id.0).collect();
+            assert_eq!(ids, [1, 0, 2]);
+            for served in &migrated.records[1..] {
+                assert_eq!(
+                    served.state.provider,
+                    "urn:pulumi:dev::shop::pulumi:providers:files::default::default-id"
+                );
+            }
+        }
     }
 
     #[test]
