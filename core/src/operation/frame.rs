@@ -118,10 +118,26 @@ impl Frame {
         let result = AssertUnwindSafe(self.perform_locked(work, began))
             .catch_unwind()
             .await;
+        if result.is_err() {
+            self.end_what_is_left().await;
+        }
         let released = lock.release().await;
         match result {
             Ok(result) => result.and(released),
             Err(panic) => resume_unwind(panic),
+        }
+    }
+
+    /// Sees to it that nothing of an operation that has died goes on: the stack may be another's from now on.
+    async fn end_what_is_left(&self) {
+        self.control.cancel();
+        self.control.cancel();
+        let mut journal = None;
+        self.session.own(|parts| journal = parts.journal.take());
+        self.session.finish(false, &self.stack.engine.runtime).await;
+        if let Some(journal) = journal {
+            // What is in it is recovered when the stack is next opened.
+            drop(journal.close().await);
         }
     }
 
@@ -150,6 +166,7 @@ impl Frame {
         };
         let runtime = &self.stack.engine.runtime;
         let journal = Journal::start(Ledger::new(snapshot.clone()), sink, runtime);
+        self.session.own(|parts| parts.journal = Some(journal.clone()));
         let started = runtime.clock.now();
         let result = self
             .perform_loaded(work, snapshot, Some(journal.clone()), began)

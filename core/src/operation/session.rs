@@ -13,6 +13,7 @@ use crate::{
     monitor::Monitor,
     provider::ProviderRegistry,
     runtime::{Clock, Runtime, Task},
+    state::Journal,
 };
 
 /// How long a program may go on after its run has ended, before it is given up.
@@ -40,6 +41,8 @@ pub(super) struct SessionParts {
     pub(super) program: Option<Task<Result<()>>>,
     /// The loaded providers.
     pub(super) registry: Option<Arc<ProviderRegistry>>,
+    /// The journal of an operation that may still die; whoever is left writes nothing more once it is closed.
+    pub(super) journal: Option<Journal>,
     /// Lets plugin processes be heard.
     pub(super) heard: Option<OperationGuard>,
 }
