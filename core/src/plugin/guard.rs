@@ -19,8 +19,6 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, ChildStdin, Command};
 
-use super::disposition::ignores_interrupts;
-
 /// Waits for the end of its input, deaf to the signals that are meant for the plugin.
 const SCRIPT: &str = r#"trap "" HUP INT QUIT TERM; while read -r _; do :; done; kill -KILL 0"#;
 
@@ -90,12 +88,14 @@ impl Group {
         self.0.as_raw_nonzero().get()
     }
 
-    /// Asks all of the group to end, in a way that it hears.
+    /// Asks all of the group to end.
     pub(super) fn interrupt(self) {
         self.signal(Signal::INT);
-        if ignores_interrupts() {
-            self.signal(Signal::TERM);
-        }
+    }
+
+    /// Asks once more, those who are deaf to the first signal.
+    pub(super) fn terminate(self) {
+        self.signal(Signal::TERM);
     }
 
     /// Ends all of the group.

@@ -23,6 +23,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     plugin::{
         DiagnosticSink, OutputRoute, PluginCommand, PluginTimeouts,
+        disposition::ignores_interrupts,
         guard::{Group, Guard, Lifeline},
         output::Stream,
         port::parse_port,
@@ -217,17 +218,33 @@ impl PluginProcess {
         if self.exit().is_some() {
             return;
         }
-        self.watched.group.interrupt();
-        tokio::select! {
-            _ = self.watched.exited() => {}
-            () = self.runtime.clock.wait(self.timeouts.interrupt) => {
-                self.watched.group.kill();
-                // A process that hangs in the kernel can not be waited for.
-                tokio::select! {
-                    _ = self.watched.exited() => {}
-                    () = self.runtime.clock.wait(self.timeouts.interrupt) => {}
-                }
+        let group = self.watched.group;
+        let patience = self.timeouts.interrupt;
+        group.interrupt();
+        // Who started in a host that ignores interrupts does not hear them, unless it has asked for them since.
+        let first = if ignores_interrupts() {
+            patience / 4
+        } else {
+            patience
+        };
+        if self.ends_within(first).await {
+            return;
+        }
+        if first < patience {
+            group.terminate();
+            if self.ends_within(patience - first).await {
+                return;
             }
+        }
+        group.kill();
+        // A process that hangs in the kernel can not be waited for.
+        self.ends_within(patience).await;
+    }
+
+    async fn ends_within(&self, patience: Duration) -> bool {
+        tokio::select! {
+            _ = self.watched.exited() => true,
+            () = self.runtime.clock.wait(patience) => false,
         }
     }
 }
