@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     disk::{Disk, LOCK_FOLDER},
-    system::{again_when_absent, create_folder_of, failure, is_named, remove_empty},
+    system::{again_when_absent, create_folder_of, failure, gone_meanwhile, is_named, remove_empty},
 };
 use crate::{
     error::Result,
@@ -69,7 +69,9 @@ fn open(disk: &Disk, name: &str) -> Result<(File, PathBuf)> {
     // Others rely on the store's own folder; what is below this one need not outlive the system.
     let opened = again_when_absent(|| {
         create_folder_of(&folder)?;
-        let below = path.parent().map_or(Ok(()), fs::create_dir_all);
+        let below = path.parent().map_or(Ok(()), |below| {
+            fs::create_dir_all(below).map_err(|error| gone_meanwhile(error, below))
+        });
         let mut options = File::options();
         options.create(true).truncate(false).write(true);
         Ok(below.and_then(|()| options.open(&path)))

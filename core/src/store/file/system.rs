@@ -90,15 +90,29 @@ fn create_folders(path: &Path) -> Result<io::Result<()>> {
     for folder in missing.iter().rev() {
         match fs::create_dir(folder) {
             Err(error) if is_absent(&error) => return Ok(Err(error)),
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists || !folder.is_dir() => {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(failure("creating", folder, error));
             }
+            Err(error) if !folder.is_dir() => match gone_meanwhile(error, folder) {
+                error if is_absent(&error) => return Ok(Err(error)),
+                error => return Err(failure("creating", folder, error)),
+            },
             _ => {}
         }
     }
     // Only now: the first sync mostly makes all of them durable, and the others find nothing left to do.
     missing.iter().try_for_each(|folder| sync_folder(folder))?;
     Ok(Ok(()))
+}
+
+/// Takes an error that says that `folder` is there for one that says that it is absent, when somebody has removed it since.
+pub(super) fn gone_meanwhile(error: io::Error, folder: &Path) -> io::Error {
+    let is_gone = matches!(fs::symlink_metadata(folder), Err(look) if is_absent(&look));
+    if error.kind() == io::ErrorKind::AlreadyExists && is_gone {
+        io::Error::from(io::ErrorKind::NotFound)
+    } else {
+        error
+    }
 }
 
 /// Makes the names in the folder of `path` durable.
