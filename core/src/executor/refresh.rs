@@ -56,6 +56,9 @@ impl Executor {
                         .is_none_or(|inputs| *inputs == old.inputs)
                     && old.init_errors.is_empty()
                     && response.refresh_before_update == old.refresh_before_update;
+                if unchanged && !self.tells_of_refresh(step) {
+                    return Ok(same());
+                }
                 if unchanged {
                     // The record stays as it is; whether it is what was asked for, Diff tells.
                     return Ok(Applied {
@@ -86,6 +89,11 @@ impl Executor {
             warnings,
             ..Applied::default()
         })
+    }
+
+    /// Tells whether anybody hears what a refresh came to: the one before an update is not reported.
+    pub(super) fn tells_of_refresh(&self, step: &Step) -> bool {
+        self.options.reports_refresh || step.op != StepOp::Refresh
     }
 
     /// Tells what a refresh came to in the words of the provider's Diff: what it does not count as a change is `same`.

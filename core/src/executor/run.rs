@@ -106,9 +106,9 @@ impl Executor {
     /// Does the step's work, and finds out what a refresh came to.
     async fn applied(&self, step: &mut Step) -> Result<Applied, StepFailure> {
         let mut applied = self.apply(step).await?;
-        // The refresh before an update is not reported, so nobody asks what it came to.
-        let reported = self.options.reports_refresh || step.op != StepOp::Refresh;
-        if reported && let Some((diffs, detailed)) = self.refresh_result(step, &mut applied).await? {
+        if self.tells_of_refresh(step)
+            && let Some((diffs, detailed)) = self.refresh_result(step, &mut applied).await?
+        {
             step.diffs = diffs;
             step.detailed_diff = detailed;
         }
