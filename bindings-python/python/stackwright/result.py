@@ -102,7 +102,8 @@ class Result:
         """Returns the state that the operation left, also one that failed or was cancelled, as a deployment document,
         which :meth:`~stackwright.Stack.import_deployment` takes; secrets in it are encrypted.
 
-        It is written at each call. ``None`` for a preview, and for an operation that failed before it read the state.
+        It is written at each call. ``None`` for a preview, and for an operation that failed before it read the state, or so
+        that nobody knows what is saved of it.
 
         :raises SecretsError: The operation could not encrypt what it was to save.
         """

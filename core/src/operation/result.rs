@@ -97,7 +97,7 @@ impl OperationResult {
 
     /// Writes the state that the operation left, also one that failed or was cancelled, as a deployment document on one
     /// line (`{"version", "features"?, "deployment"}`), secrets encrypted. `None` for a preview, and for an operation that
-    /// failed before it read the state.
+    /// failed before it read the state, or so that nobody knows what is saved of it.
     ///
     /// Nothing is written before somebody asks, and nothing is kept of it. It waits for nobody: what the operation saved,
     /// or found, is encrypted already.

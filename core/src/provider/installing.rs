@@ -39,8 +39,15 @@ impl Installations {
         request: &ResolutionRequest,
         question: Question,
     ) -> (ResolutionRequest, Flight) {
+        // Declared first, so that it is dropped last: the end of a flight is the host's code, which must not run under the
+        // lock.
+        let mut held = Vec::new();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let under_way = |known: &Underway| known.flight.upgrade().filter(|flight| flight.peek().is_none());
+        let mut under_way = |known: &Underway| {
+            let flight = known.flight.upgrade()?;
+            held.push(flight.clone());
+            flight.peek().is_none().then_some(flight)
+        };
         all.retain(|known| under_way(known).is_some());
         let same = |known: &&Underway| {
             let known = &known.request;
@@ -190,7 +197,8 @@ impl ProviderLoader {
         let installing = requests.into_iter().map(|request| async move {
             let name = request.name.clone();
             if let Err(error) = install(parts, request).await {
-                tracing::debug!(plugin = name, %error, "a plugin could not be installed beforehand");
+                // Not its text, which is the host's and may hold anything.
+                tracing::debug!(plugin = name, kind = ?error.kind(), "a plugin could not be installed beforehand");
             }
         });
         join_all(installing).await;
