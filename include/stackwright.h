@@ -1133,7 +1133,7 @@ sw_status_t sw_operation_result(const struct sw_operation_t *operation,
 /**
  * Gives the state that an operation left, also one that failed or was cancelled, as a deployment document that
  * `sw_stack_import` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
- * before it read the state.
+ * before it read the state, or so that nobody knows what is saved of it.
  *
  * The document is written at each call, and costs nothing where nobody asks; waits for nobody, so that callbacks may
  * ask, too. `SW_STATUS_SECRETS` when the operation could not encrypt what it was to save.
