@@ -73,6 +73,9 @@ test("entries of a journal say what was left out, skipped, or found by a refresh
         assert.equal(gone.length, refreshProgram ? 1 : 0);
         assert.ok(gone.every(({ resultOp }) => resultOp === "delete"));
     }
+    heard = [];
+    await stack.up({ program: things("a"), refresh: true });
+    assert.equal(ends("refresh").find((entry) => name(entry) === "a").resultOp, "same", "as read before an update, too");
 });
 
 test("a journal that refuses an entry ends the operation with its own error", async () => {
