@@ -1,5 +1,5 @@
 /** What a program of our own API has in hand: it registers resources, reads, invokes, exports and speaks. */
-import { InvalidInputError, StackwrightError } from "./errors";
+import { guarded, InvalidInputError, StackwrightError } from "./errors";
 import { toPlainJson } from "./json";
 import { checkOptions } from "./option_checks";
 import type { Names } from "./options";
@@ -258,7 +258,7 @@ export class ProgramContext {
     }
 
     #export(name: string, value: PropertyValue): void {
-        this.#native.export(this.#run.number, name, value);
+        guarded(() => this.#native.export(this.#run.number, name, value));
     }
 
     /** Keeps the program's end waiting, and a failure for it. */

@@ -189,6 +189,7 @@ export class Engine {
     async stack(name: string, options: StackOptions = {}): Promise<Stack> {
         this.#requireOpen();
         refuseUnknown("a stack", options, STACK_OPTIONS);
+        requireObject("config", options.config);
         requireObject("tags", options.tags);
         requireFunction("journal", options.journal);
         for (const [tag, value] of Object.entries(options.tags ?? {})) {

@@ -38,6 +38,10 @@ export function requireObject(option: string, value: unknown): void {
     if (value !== undefined && (typeof value !== "object" || value === null || Array.isArray(value))) {
         throw new InvalidInputError(`${option} is an object, not ${described(value)}`);
     }
+    if (value instanceof Map) {
+        // It would be taken for an empty one.
+        throw new InvalidInputError(`${option} is a plain object, not a Map`);
+    }
 }
 
 /** Refuses what lacks one of the methods that the engine will call; `undefined` says nothing. */

@@ -84,6 +84,8 @@ test("options of engines and stacks of a wrong type are refused when they are gi
     const engine = memoryEngine(new Memory());
     assert.match((await refusal(() => engine.stack("shop/dev", { journal: 5 }))).message, /journal is a function, not a number/);
     assert.match((await refusal(() => engine.stack("shop/dev", { tags: ["a"] }))).message, /tags is an object, not a list/);
+    const map = new Map([["key", "value"]]);
+    assert.match((await refusal(() => engine.stack("shop/dev", { config: map }))).message, /config is a plain object, not a Map/);
     assert.deepEqual(await engine.stacks(), []);
 });
 

@@ -206,6 +206,9 @@ test("a resource with wrong inputs fails the program, unless it looks after the 
         },
     });
     assert.match((await failureOf(stack.up())).message, /a: f: a function is not a value/);
+    const dated = await failureOf(stack.up({ program: (context) => context.export("when", new Date()) }));
+    assert.match(dated.message, /when: a date is not a value/);
+    assert.doesNotMatch(dated.message, /"code"/, "nothing of how it crossed the border");
     const careful = await engine.stack("shop/careful", {
         program: async (context) => {
             await assert.rejects(async () => context.resource("no-type", "a"), /not a valid type token/);

@@ -217,7 +217,9 @@ class Provider:
     """Manages the resources of one package. Derive from it and define what is needed, ``async`` or not.
 
     To fail, raise :class:`ProviderError` with a status, or :class:`InitFailure` when the resource exists all the same. Any
-    other exception counts as status ``UNKNOWN``: the engine then takes the state of the real thing to be unknown.
+    other exception counts as status ``UNKNOWN``: of an update, a deletion or a read, the engine then says that the state
+    of the real thing is in doubt. A creation that fails has made nothing, as far as the engine can know: to tell that
+    something exists, raise :class:`InitFailure` with its id.
     """
 
     version: str | None = None
