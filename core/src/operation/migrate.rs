@@ -6,8 +6,7 @@ use rustc_hash::FxHashMap;
 use smol_str::{SmolStr, ToSmolStr as _};
 
 use crate::{
-    property::PropertyMap,
-    provider::settings::INTERNAL,
+    provider::settings::{INTERNAL, ProviderSettings},
     resource::{ProviderReference, ResourceState},
     state::StateRef,
     urn::Urn,
@@ -47,7 +46,7 @@ pub(crate) fn migrate(
         if is_incomplete(state) {
             let state = Arc::make_mut(&mut record.state);
             if state.is_provider() {
-                state.outputs = outputs(&state.inputs);
+                state.outputs = ProviderSettings::outputs(&state.inputs);
             } else {
                 let package = state.urn.resource_type().split(':').next().unwrap_or_default();
                 let serving = defaults.entry(package.into()).or_insert_with(|| {
@@ -87,11 +86,6 @@ fn is_incomplete(state: &ResourceState) -> bool {
     }
 }
 
-fn outputs(inputs: &PropertyMap) -> PropertyMap {
-    let shown = inputs.iter().filter(|(key, _)| key.as_str() != INTERNAL);
-    shown.map(|(key, value)| (key.clone(), value.clone())).collect()
-}
-
 fn reference(provider: &ResourceState) -> SmolStr {
     ProviderReference::new(provider.urn.clone(), provider.id.clone()).to_smolstr()
 }
@@ -100,6 +94,7 @@ fn reference(provider: &ResourceState) -> SmolStr {
 mod tests {
     use super::*;
     use crate::{
+        property::PropertyMap,
         state::StateId,
         token::{ResourceId, TypeToken},
     };

@@ -1,10 +1,10 @@
 //! Operations: one file for each verb of the user, over one frame that opens, journals and closes a stack.
 
 mod autonaming;
+mod base;
 mod frame;
 mod handle;
 mod migrate;
-mod migration;
 mod options;
 mod pending;
 mod plan;
