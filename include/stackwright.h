@@ -432,6 +432,17 @@ typedef struct sw_provider_t {
    * both empty unless a parameter made the package → the schema itself, a JSON object. Null: there is none.
    */
   sw_call_t get_schema;
+  /**
+   * Gives a mapping from another ecosystem to the package, for converters: `{"key": "terraform", "provider": "…"}`,
+   * the provider being empty when `get_mappings` names none → `{"provider", "data": base64}`; an empty answer says
+   * that there is none. Null: there are none.
+   */
+  sw_call_t get_mapping;
+  /**
+   * Names the foreign providers of an ecosystem that the package has mappings of: `{"key": "terraform"}` →
+   * `["name", …]`. Null, or an empty answer: it has one at most, which `get_mapping` names.
+   */
+  sw_call_t get_mappings;
 } sw_provider_t;
 
 /**

@@ -73,6 +73,8 @@ export {
     InitFailedError,
     type InvokeAnswer,
     type InvokeRequest,
+    type MappingAnswer,
+    type MappingRequest,
     type Provider,
     type ProviderCapabilities,
     ProviderError,

@@ -197,6 +197,21 @@ export interface SchemaRequest {
     subpackageVersion: string;
 }
 
+/** Asks for a mapping from another ecosystem to the package. */
+export interface MappingRequest {
+    /** The ecosystem, `terraform` for instance. */
+    key: string;
+    /** The foreign provider, one of those that `getMappings` named; empty when it named none. */
+    provider: string;
+}
+
+export interface MappingAnswer {
+    /** The foreign provider. */
+    provider: string;
+    /** What only those understand who asked. */
+    data: Uint8Array;
+}
+
 export interface ConfigureRequest {
     urn: string;
     name: string;
@@ -237,6 +252,13 @@ export interface Provider {
     invoke?(request: InvokeRequest, signal: AbortSignal): Answer<InvokeAnswer>;
     /** Gives the schema of the package, as JSON or as what becomes it, for code generators and other tools. */
     getSchema?(request: SchemaRequest, signal: AbortSignal): string | object | PromiseLike<string | object>;
+    /** Gives a mapping from another ecosystem to the package, for converters; no answer: there is none. */
+    getMapping?(request: MappingRequest, signal: AbortSignal): Answer<MappingAnswer>;
+    /**
+     * Names the foreign providers of an ecosystem (`terraform`) that the package has mappings of. Without it, or when it
+     * names none, `getMapping` is asked for the one that the package has.
+     */
+    getMappings?(key: string, signal: AbortSignal): Answer<string[]>;
     /** Asks to give up what is running. */
     cancel?(): Answer<void>;
     /** No call follows. */

@@ -281,51 +281,6 @@ test("a program is run by a language runtime at an address", async (t) => {
     assert.equal((await stack.up({ program: () => undefined })).changes.delete, 1);
 });
 
-test("a language runtime gets the schemas that providers of the host give", async (t) => {
-    const require = createRequire(import.meta.url);
-    const grpc = require("@grpc/grpc-js");
-    const { LanguageRuntimeService } = require("@pulumi/pulumi/proto/language_grpc_pb.js");
-    const { RunResponse } = require("@pulumi/pulumi/proto/language_pb.js");
-    const { LoaderClient } = require("@pulumi/pulumi/proto/codegen/loader_grpc_pb.js");
-    const { GetSchemaRequest } = require("@pulumi/pulumi/proto/codegen/loader_pb.js");
-    const found = {};
-    const run = async ({ request }, callback) => {
-        const loader = new LoaderClient(request.getLoaderTarget(), grpc.credentials.createInsecure());
-        for (const name of ["object", "text", "none", "wrong"]) {
-            found[name] = await new Promise((resolve) =>
-                loader.getSchema(new GetSchemaRequest().setPackage(name), (error, answer) =>
-                    resolve(error === null ? JSON.parse(Buffer.from(answer.getSchema_asU8())) : error.details),
-                ),
-            );
-        }
-        loader.close();
-        callback(null, new RunResponse());
-    };
-    const unknown = (_, callback) => callback({ code: grpc.status.UNIMPLEMENTED });
-    const server = new grpc.Server();
-    const calls = Object.keys(LanguageRuntimeService).map((name) => [name, unknown]);
-    server.addService(LanguageRuntimeService, { ...Object.fromEntries(calls), run });
-    const port = await new Promise((resolve, reject) =>
-        server.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), (error, bound) =>
-            error === null ? resolve(bound) : reject(error),
-        ),
-    );
-    t.after(() => server.forceShutdown());
-    const engine = memoryEngine(new Memory(), {
-        providers: {
-            object: { getSchema: ({ subpackageName }) => ({ name: `object${subpackageName}`, version: 3 }) },
-            text: { getSchema: async () => '{"name":"text"}' },
-            none: {},
-            wrong: { getSchema: () => 5 },
-        },
-    });
-    const stack = await engine.stack("shop/dev", { program: languageRuntime(`127.0.0.1:${port}`) });
-    await stack.preview();
-    assert.deepEqual([found.object, found.text], [{ name: "object", version: 3 }, { name: "text" }]);
-    assert.match(found.none, /"none" has no schema/);
-    assert.match(found.wrong, /answer to getSchema can not be read: expected a JSON text or an object/);
-});
-
 test("a resolver answers for every instance, with an object or with nothing", async () => {
     const asked = [];
     const [first, second] = [new Memory(), new Memory()];

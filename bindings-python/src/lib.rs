@@ -35,7 +35,7 @@ mod _stackwright {
             Reply, ResolutionRequest, Worker,
             requests::{
                 Autonaming, CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest,
-                InvokeRequest, ReadRequest, SchemaRequest, UpdateRequest,
+                InvokeRequest, MappingRequest, ReadRequest, SchemaRequest, UpdateRequest,
             },
         },
         stack::Stack,

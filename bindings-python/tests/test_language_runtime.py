@@ -122,6 +122,73 @@ def test_a_language_runtime_gets_the_schemas_that_providers_of_the_host_give(mak
     assert "OfSchema.get_schema returned int, expected str or a mapping" in found["wrong"]
 
 
+def test_a_language_runtime_gets_the_mappings_that_providers_of_the_host_give(make_engine: MakeEngine, memory: Memory) -> None:
+    pytest.importorskip("pulumi")
+    from concurrent.futures import ThreadPoolExecutor
+
+    import grpc
+    from pulumi.runtime.proto import language_pb2, language_pb2_grpc
+    from pulumi.runtime.proto.codegen import mapper_pb2
+
+    questions = [("one", "several"), ("two", "several"), ("three", "several"), ("only", "single"), ("bad", "wrong"), ("odd", "odd")]
+    found: dict[str, Any] = {}
+
+    class Language(language_pb2_grpc.LanguageRuntimeServicer):
+        def Run(self, request: Any, context: Any) -> Any:
+            with grpc.insecure_channel(request.mapper_target) as channel:
+                # The stub of the published package cannot be imported.
+                get_mapping = channel.unary_unary(
+                    "/codegen.Mapper/GetMapping",
+                    request_serializer=mapper_pb2.GetMappingRequest.SerializeToString,
+                    response_deserializer=mapper_pb2.GetMappingResponse.FromString,
+                )
+                for provider, hint in questions:
+                    try:
+                        found[provider] = get_mapping(mapper_pb2.GetMappingRequest(provider=provider, pulumi_provider=hint)).data
+                    except grpc.RpcError as error:
+                        found[provider] = error.details()
+            return language_pb2.RunResponse()
+
+    class Several(Memory):
+        def get_mappings(self, key: str) -> tuple[str, ...]:
+            assert key == "terraform"
+            return "one", "two"
+
+        def get_mapping(self, request: sw.MappingRequest) -> sw.MappingResult:
+            return sw.MappingResult(request.provider, f"{request.key}/{request.provider}".encode() + b"\xff")
+
+    class Single(Memory):
+        async def get_mapping(self, request: sw.MappingRequest) -> sw.MappingResult | None:
+            assert request.provider == ""
+            return sw.MappingResult("only", b"{}") if request.key == "terraform" else None
+
+    class Wrong(Memory):
+        def get_mapping(self, request: sw.MappingRequest) -> Any:
+            return {"provider": "bad"}
+
+    class Odd(Memory):
+        def get_mappings(self, key: str) -> Any:
+            return 5
+
+    async def run() -> None:
+        server = grpc.server(ThreadPoolExecutor(4))
+        language_pb2_grpc.add_LanguageRuntimeServicer_to_server(Language(), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        try:
+            async with make_engine(several=Several(), single=Single(), wrong=Wrong(), odd=Odd(), none=memory) as engine:
+                stack = await engine.stack("shop/dev", sw.LanguageRuntime(f"127.0.0.1:{port}"))
+                await stack.preview()
+        finally:
+            server.stop(None)
+
+    asyncio.run(run())
+    assert (found["one"], found["two"]) == (b"terraform/one\xff", b"terraform/two\xff")
+    assert (found["three"], found["only"]) == (b"", b"{}")
+    assert "Wrong.get_mapping returned dict, expected MappingResult or None" in found["bad"]
+    assert "Odd.get_mappings returned a int that cannot be read" in found["odd"]
+
+
 def test_a_language_runtime_that_is_not_there_is_named(make_engine: MakeEngine) -> None:
     async def run() -> None:
         async with make_engine() as engine:

@@ -4,15 +4,17 @@ use async_trait::async_trait;
 use serde_json::value::RawValue;
 use stackwright::provider::{
     Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-    DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, PluginInfo,
-    Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, SchemaRequest,
-    UpdateRequest, UpdateResponse,
+    DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
+    MappingRequest, PluginInfo, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest,
+    ReadResponse, SchemaRequest, UpdateRequest, UpdateResponse,
 };
 
 use super::{
     Table,
-    request::{Check, Configure, Create, Delete, Diff, Invoke, Nothing, Read, Schema, Update},
-    response::{Checked, Created, Deleted, Diffed, Facts, Invoked, Understands, Updated, WasRead},
+    request::{
+        Check, Configure, Create, Delete, Diff, Invoke, MappingOf, Mappings, Nothing, Read, Schema, Update,
+    },
+    response::{Checked, Created, Deleted, Diffed, Facts, Invoked, Mapped, Understands, Updated, WasRead},
 };
 
 impl Table {
@@ -172,6 +174,20 @@ impl Provider for Table {
         }
         let message = "the provider gave get_schema an answer that is no JSON object";
         Err(ProviderError::new(ProviderStatus::Internal, message))
+    }
+
+    async fn get_mapping(&self, request: MappingRequest) -> ProviderResult<Mapping> {
+        let request = MappingOf::from(request);
+        let mapped: Mapped = self
+            .call("get_mapping", self.functions.get_mapping, request)
+            .await?;
+        mapped.into_mapping()
+    }
+
+    async fn get_mappings(&self, key: &str) -> ProviderResult<Vec<String>> {
+        let request = Mappings { key: key.to_owned() };
+        self.call("get_mappings", self.functions.get_mappings, request)
+            .await
     }
 
     async fn cancel(&self) {

@@ -112,6 +112,13 @@ pub struct sw_provider_t {
     /// Gives the schema of the package, for code generators and other tools: `{"subpackageName", "subpackageVersion"}`,
     /// both empty unless a parameter made the package → the schema itself, a JSON object. Null: there is none.
     pub get_schema: sw_call_t,
+    /// Gives a mapping from another ecosystem to the package, for converters: `{"key": "terraform", "provider": "…"}`,
+    /// the provider being empty when `get_mappings` names none → `{"provider", "data": base64}`; an empty answer says
+    /// that there is none. Null: there are none.
+    pub get_mapping: sw_call_t,
+    /// Names the foreign providers of an ecosystem that the package has mappings of: `{"key": "terraform"}` →
+    /// `["name", …]`. Null, or an empty answer: it has one at most, which `get_mapping` names.
+    pub get_mappings: sw_call_t,
 }
 
 // SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.

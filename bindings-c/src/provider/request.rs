@@ -6,7 +6,7 @@ use stackwright::{
     property::json::PlainMap,
     provider::{
         CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
-        ReadRequest, SchemaRequest, UpdateRequest, View,
+        MappingRequest, ReadRequest, SchemaRequest, UpdateRequest, View,
     },
     token::ResourceId,
 };
@@ -244,6 +244,24 @@ impl From<SchemaRequest> for Schema {
             subpackage_version: request.subpackage_version,
         }
     }
+}
+
+#[derive(Serialize)]
+pub(super) struct MappingOf {
+    key: String,
+    provider: String,
+}
+
+impl From<MappingRequest> for MappingOf {
+    fn from(request: MappingRequest) -> Self {
+        let MappingRequest { key, provider } = request;
+        Self { key, provider }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Mappings {
+    pub(super) key: String,
 }
 
 /// A request without fields.

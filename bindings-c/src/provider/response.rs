@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::Deserialize;
 use stackwright::{
     event::{DiffKind, PropertyDiff},
     property::{PropertyMap, json::PlainMap},
     provider::{
         Capabilities, CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InvokeResponse,
-        ReadResponse, UpdateResponse, ViewStep,
+        Mapping, ProviderError, ProviderResult, ProviderStatus, ReadResponse, UpdateResponse, ViewStep,
     },
     token::ResourceId,
 };
@@ -207,4 +208,22 @@ impl Understands {
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Facts {
     pub(super) version: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Mapped {
+    provider: String,
+    data: String,
+}
+
+impl Mapped {
+    pub(super) fn into_mapping(self) -> ProviderResult<Mapping> {
+        let data = STANDARD.decode(self.data).map_err(|error| {
+            let message = format!("the provider gave get_mapping data that is no base64: {error}");
+            ProviderError::new(ProviderStatus::Internal, message)
+        })?;
+        let provider = self.provider;
+        Ok(Mapping { provider, data })
+    }
 }

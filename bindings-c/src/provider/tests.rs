@@ -11,7 +11,8 @@ use std::{
 use stackwright::{
     property::{PropertyMap, PropertyValue},
     provider::{
-        CheckRequest, CreateRequest, DeleteRequest, Provider as _, ProviderStatus, SchemaRequest, Views,
+        CheckRequest, CreateRequest, DeleteRequest, MappingRequest, Provider as _, ProviderStatus,
+        SchemaRequest, Views,
     },
     urn::Urn,
 };
@@ -97,6 +98,34 @@ unsafe extern "C" fn get_schema(_: *mut c_void, request: sw_bytes_view_t, comple
     let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::new(schema)) };
 }
 
+unsafe extern "C" fn get_mapping(_: *mut c_void, request: sw_bytes_view_t, completion: *mut sw_completion_t) {
+    // SAFETY: lent for this call.
+    let request = unsafe { request.text("request") }.unwrap_or_default();
+    let mapping: &[u8] = match request {
+        r#"{"key":"terraform","provider":"one"}"# => br#"{"provider": "one", "data": "AP8="}"#,
+        r#"{"key":"terraform","provider":"wrong"}"# => br#"{"provider": "wrong", "data": "no base64"}"#,
+        _ => b"",
+    };
+    // SAFETY: handed back once.
+    let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::new(mapping)) };
+}
+
+unsafe extern "C" fn get_mappings(
+    _: *mut c_void,
+    request: sw_bytes_view_t,
+    completion: *mut sw_completion_t,
+) {
+    // SAFETY: lent for this call.
+    let request = unsafe { request.text("request") }.unwrap_or_default();
+    let names: &[u8] = match request {
+        r#"{"key":"terraform"}"# => br#"["one", "two"]"#,
+        r#"{"key":"wrong"}"# => br#"{"names": []}"#,
+        _ => b"",
+    };
+    // SAFETY: handed back once.
+    let _ = unsafe { sw_completion_succeed(completion, sw_bytes_view_t::new(names)) };
+}
+
 unsafe extern "C" fn give_up(user_data: *mut c_void, call: u64) {
     // SAFETY: as the tests pass it.
     unsafe { host(user_data) }.given_up.store(call, Ordering::SeqCst);
@@ -130,6 +159,8 @@ fn functions(host: &Host, flags: u32) -> sw_provider_t {
         cancel: None,
         close: None,
         get_schema: None,
+        get_mapping: None,
+        get_mappings: None,
     }
 }
 
@@ -276,6 +307,52 @@ fn a_schema_is_passed_on_as_it_is_and_must_be_an_object() {
         let error = ask(name, version).expect_err("no schema");
         assert!(error.message.contains("no JSON object"), "{error}");
     }
+}
+
+#[test]
+fn a_mapping_is_bytes_of_the_provider_that_is_named() {
+    let runtime = test_runtime();
+    let host = Host::default();
+    let functions = sw_provider_t {
+        get_mapping: Some(get_mapping),
+        get_mappings: Some(get_mappings),
+        ..functions(&host, 0)
+    };
+    // SAFETY: a local table.
+    let table = unsafe { Table::new(&raw const functions, "files", Arc::clone(&runtime.shared)) };
+    let table = table.expect("a table");
+    let names = |key: &str| runtime.shared.handle.block_on(table.get_mappings(key));
+    assert_eq!(names("terraform").expect("names"), ["one", "two"]);
+    assert!(names("helm").expect("none").is_empty());
+    let error = names("wrong").expect_err("no list");
+    assert!(error.message.contains("get_mappings"), "{error}");
+    let ask = |key: &str, provider: &str| {
+        let (key, provider) = (key.to_owned(), provider.to_owned());
+        let request = MappingRequest { key, provider };
+        runtime.shared.handle.block_on(table.get_mapping(request))
+    };
+    let one = ask("terraform", "one").expect("a mapping");
+    assert_eq!(
+        (one.provider.as_str(), one.data.as_slice()),
+        ("one", &[0, 255][..])
+    );
+    let none = ask("helm", "").expect("no mapping");
+    assert!(none.provider.is_empty() && none.data.is_empty());
+    let error = ask("terraform", "wrong").expect_err("no base64");
+    assert!(error.message.contains("no base64"), "{error}");
+}
+
+#[test]
+fn mappings_that_the_table_lacks_are_not_implemented() {
+    with_table(0, async |table, _| {
+        let error = table.get_mappings("terraform").await.expect_err("nothing");
+        assert_eq!(error.status, ProviderStatus::Unimplemented);
+        let error = table
+            .get_mapping(MappingRequest::default())
+            .await
+            .expect_err("nothing");
+        assert_eq!(error.status, ProviderStatus::Unimplemented);
+    });
 }
 
 #[test]

@@ -94,6 +94,11 @@ impl Reader {
         let Some(array) = self.field(object, name)? else {
             return Ok(Vec::new());
         };
+        self.texts(array, name)
+    }
+
+    /// Reads a list of texts.
+    pub(crate) fn texts(&self, array: Js, name: &str) -> Result<Vec<String>> {
         self.elements(array, name, |element| {
             self.scope
                 .as_text(element)

@@ -10,16 +10,16 @@ use stackwright::{
     property::PropertyMap,
     provider::{
         Autonaming, AutonamingMode, CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse,
-        InitFailure, InvokeResponse, ProviderError, ProviderStatus, ReadResponse, Resolution, UpdateResponse,
+        InitFailure, InvokeResponse, Mapping, ProviderError, ProviderStatus, ReadResponse, Resolution,
+        UpdateResponse,
     },
 };
 
-use super::{method, views};
+use super::{method, package, views};
 use crate::{
     bridge::Shared,
     convert::{Js, Reader},
     engine::{ProviderEntry, provider_of},
-    registration,
 };
 
 /// An answer, by the shape that it has.
@@ -32,6 +32,7 @@ pub(crate) enum Answered {
     Invoke(InvokeResponse),
     /// JSON.
     Schema(String),
+    Mapping(Mapping),
     Resolution(Resolution),
     Values(PropertyMap),
     Texts(Vec<String>),
@@ -99,16 +100,9 @@ impl Answered {
                 failures: failures(reader, value)?,
             })),
             method::INVOKE => Ok(Self::Invoke(InvokeResponse::default())),
-            method::GET_SCHEMA if present => {
-                let schema = registration::value_to_json(reader.value(value)?);
-                schema
-                    .map(Self::Schema)
-                    .map_err(|error| napi::Error::from_reason(error.message()))
-            }
-            method::GET_SCHEMA => match reader.scope().kind(value)? {
-                ValueType::napi_string => Ok(Self::Schema(reader.scope().as_text(value)?)),
-                _ => Err(napi::Error::from_reason("expected a JSON text or an object")),
-            },
+            method::GET_SCHEMA => package::schema(reader, value).map(Self::Schema),
+            method::GET_MAPPING => package::mapping(reader, value).map(Self::Mapping),
+            method::GET_MAPPINGS => package::mappings(reader, value).map(Self::Texts),
             method::RESOLVE if present => resolution(reader, shared, value),
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
             method::RECEIVE..=method::INSTALL if present => host(reader, method, value),
@@ -133,6 +127,7 @@ const fn members(method: u32) -> &'static [&'static str] {
         method::READ => &["id", "inputs", "outputs", "refreshBeforeUpdate", "viewSteps"],
         method::UPDATE => &["outputs", "refreshBeforeUpdate", "viewSteps"],
         method::INVOKE => &["result", "failures"],
+        method::GET_MAPPING => &["provider", "data"],
         _ => &[],
     }
 }

@@ -1,6 +1,7 @@
 //! Providers that are JavaScript objects: calls go over the bridge, many at a time, and answers come back the same way.
 
 mod answer;
+mod package;
 mod plain;
 mod request;
 mod views;
@@ -14,9 +15,9 @@ use stackwright::{
     property::PropertyMap,
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider,
-        ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse, Resolution,
-        ResolutionRequest, Resolver, SchemaRequest, UpdateRequest, UpdateResponse, Views,
+        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
+        MappingRequest, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
+        Resolution, ResolutionRequest, Resolver, SchemaRequest, UpdateRequest, UpdateResponse, Views,
     },
 };
 use tokio::sync::oneshot;
@@ -31,7 +32,7 @@ use crate::{
 
 /// The methods that an object may have, with the names and the bits that the façade knows.
 pub(crate) mod method {
-    pub(crate) const NAMES: [&str; 24] = [
+    pub(crate) const NAMES: [&str; 26] = [
         "checkConfig",
         "diffConfig",
         "configure",
@@ -45,6 +46,8 @@ pub(crate) mod method {
         "cancel",
         "close",
         "getSchema",
+        "getMapping",
+        "getMappings",
         "resolve",
         "receive",
         "stackOutputs",
@@ -70,18 +73,20 @@ pub(crate) mod method {
     pub(crate) const CANCEL: u32 = 10;
     pub(crate) const CLOSE: u32 = 11;
     pub(crate) const GET_SCHEMA: u32 = 12;
+    pub(crate) const GET_MAPPING: u32 = 13;
+    pub(crate) const GET_MAPPINGS: u32 = 14;
     /// Not a provider's, but a resolver's, as those below are of other objects of the host: all go the same way.
-    pub(crate) const RESOLVE: u32 = 13;
-    pub(crate) const RECEIVE: u32 = 14;
-    pub(crate) const STACK_OUTPUTS: u32 = 15;
-    pub(crate) const STACK_RESOURCE_OUTPUTS: u32 = 16;
-    pub(crate) const ENCRYPT: u32 = 17;
-    pub(crate) const DECRYPT: u32 = 18;
-    pub(crate) const FETCH: u32 = 19;
-    pub(crate) const PROPOSE_NAME: u32 = 20;
-    pub(crate) const IS_INSTALLED: u32 = 21;
-    pub(crate) const LATEST_VERSION: u32 = 22;
-    pub(crate) const INSTALL: u32 = 23;
+    pub(crate) const RESOLVE: u32 = 15;
+    pub(crate) const RECEIVE: u32 = 16;
+    pub(crate) const STACK_OUTPUTS: u32 = 17;
+    pub(crate) const STACK_RESOURCE_OUTPUTS: u32 = 18;
+    pub(crate) const ENCRYPT: u32 = 19;
+    pub(crate) const DECRYPT: u32 = 20;
+    pub(crate) const FETCH: u32 = 21;
+    pub(crate) const PROPOSE_NAME: u32 = 22;
+    pub(crate) const IS_INSTALLED: u32 = 23;
+    pub(crate) const LATEST_VERSION: u32 = 24;
+    pub(crate) const INSTALL: u32 = 25;
 }
 
 /// The names of provider methods: a provider's `methods` has bit N set when it has the Nth.
@@ -334,6 +339,24 @@ impl Provider for JsProvider {
             ));
         }
         ask!(self, GetSchema, Schema, request)
+    }
+
+    async fn get_mapping(&self, request: MappingRequest) -> ProviderResult<Mapping> {
+        if !self.has(method::GET_MAPPING) {
+            return Err(ProviderError::unimplemented(
+                "the provider has no method getMapping",
+            ));
+        }
+        ask!(self, GetMapping, Mapping, request)
+    }
+
+    async fn get_mappings(&self, key: &str) -> ProviderResult<Vec<String>> {
+        if !self.has(method::GET_MAPPINGS) {
+            return Err(ProviderError::unimplemented(
+                "the provider has no method getMappings",
+            ));
+        }
+        ask!(self, GetMappings, Texts, key.to_owned())
     }
 
     async fn cancel(&self) {

@@ -52,6 +52,8 @@ fn sent(request: &Request) -> Sent {
         | Request::Cancel
         | Request::Close
         | Request::GetSchema(_)
+        | Request::GetMapping(_)
+        | Request::GetMappings(_)
         | Request::Resolve(_)
         | Request::Receive(_)
         | Request::StackOutputs(_)
@@ -94,6 +96,7 @@ pub(super) fn wrap(answered: &mut Answered, sent: &Sent) {
         | Answered::Yes(_)
         | Answered::Version(_)
         | Answered::Schema(_)
+        | Answered::Mapping(_)
         | Answered::Values(_)
         | Answered::Texts(_)
         | Answered::Refused { .. }
@@ -141,6 +144,8 @@ fn maps(request: &mut Request) -> Vec<&mut PropertyMap> {
         Request::Cancel
         | Request::Close
         | Request::GetSchema(_)
+        | Request::GetMapping(_)
+        | Request::GetMappings(_)
         | Request::Resolve(_)
         | Request::Receive(_)
         | Request::StackOutputs(_)

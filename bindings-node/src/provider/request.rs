@@ -6,7 +6,7 @@ use stackwright::{
     property::PropertyMap,
     provider::{
         CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
-        ReadRequest, ResolutionRequest, SchemaRequest, UpdateRequest, Views,
+        MappingRequest, ReadRequest, ResolutionRequest, SchemaRequest, UpdateRequest, Views,
     },
     token::{ResourceId, TypeToken},
     urn::Urn,
@@ -30,6 +30,9 @@ pub(crate) enum Request {
     Cancel,
     Close,
     GetSchema(SchemaRequest),
+    GetMapping(MappingRequest),
+    /// The ecosystem.
+    GetMappings(String),
     Resolve(ResolutionRequest),
     /// A journal entry, as JSON.
     Receive(String),
@@ -62,6 +65,8 @@ impl Request {
             Self::Cancel => method::CANCEL,
             Self::Close => method::CLOSE,
             Self::GetSchema(_) => method::GET_SCHEMA,
+            Self::GetMapping(_) => method::GET_MAPPING,
+            Self::GetMappings(_) => method::GET_MAPPINGS,
             Self::Resolve(_) => method::RESOLVE,
             Self::Receive(_) => method::RECEIVE,
             Self::StackOutputs(_) => method::STACK_OUTPUTS,
@@ -91,6 +96,8 @@ impl Request {
             | Self::Cancel
             | Self::Close
             | Self::GetSchema(_)
+            | Self::GetMapping(_)
+            | Self::GetMappings(_)
             | Self::Resolve(_)
             | Self::Receive(_)
             | Self::StackOutputs(_)
@@ -178,12 +185,17 @@ impl Request {
                 writer.set_text(object, "subpackageName", &request.subpackage_name)?;
                 writer.set_text(object, "subpackageVersion", &request.subpackage_version)?;
             }
+            Self::GetMapping(request) => {
+                writer.set_text(object, "key", &request.key)?;
+                writer.set_text(object, "provider", &request.provider)?;
+            }
             Self::Resolve(request)
             | Self::IsInstalled(request)
             | Self::LatestVersion(request)
             | Self::Install(request) => resolve(writer, object, request)?,
             Self::ProposeName(request) => naming(writer, object, request)?,
-            Self::Receive(text)
+            Self::GetMappings(text)
+            | Self::Receive(text)
             | Self::StackOutputs(text)
             | Self::StackResourceOutputs(text)
             | Self::Fetch(text) => {

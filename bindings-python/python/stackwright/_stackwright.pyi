@@ -16,6 +16,7 @@ __all__ = [
     "Engine",
     "Events",
     "InvokeRequest",
+    "MappingRequest",
     "Operation",
     "OperationOutcome",
     "ReadRequest",
@@ -460,3 +461,14 @@ class SchemaRequest:
     @property
     def subpackage_version(self) -> str:
         """Its version."""
+
+@final
+class MappingRequest:
+    """Asks for a mapping from another ecosystem to the package."""
+
+    @property
+    def key(self) -> str:
+        """The ecosystem, ``terraform`` for instance."""
+    @property
+    def provider(self) -> str:
+        """The foreign provider, one of those that ``get_mappings`` named; empty when it named none."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 from . import host as _host
 from . import installer as _installer
 from . import journal as _journal
+from . import _provider_threads
 from . import provider as _provider
 from ._bridge import answer
 from ._callback import require, require_function
@@ -62,9 +63,9 @@ def _abandon() -> None:
     for engine in list(_open):
         engine.abandon()
     # A thread that comes back into the interpreter while that ends would end the process with it.
-    _provider.join_threads(_PATIENCE)
-    _provider.interrupt_threads()
-    _provider.join_threads(_PATIENCE)
+    _provider_threads.join_threads(_PATIENCE)
+    _provider_threads.interrupt_threads()
+    _provider_threads.join_threads(_PATIENCE)
 
 
 class Engine:
@@ -141,7 +142,7 @@ class Engine:
         is_async = any(is_async for methods, _ in described.values() for _, _, is_async in methods)
         is_async = is_async or any(is_async for _, is_async in functions)
         # What a resolver will return nobody knows: its providers may be asynchronous.
-        self._provider_loop = _provider.ProviderLoop(is_async or resolver is not None)
+        self._provider_loop = _provider_threads.ProviderLoop(is_async or resolver is not None)
         commands = {"pulumi-python": [sys.executable, "-u", "-m", "pulumi.dynamic"], **plugins.commands}
         settings: dict[str, Any] = {
             "threads": threads,
@@ -157,8 +158,8 @@ class Engine:
             "installer": host_installer,
             "resolver": None if resolver is None else _provider.describe_resolver(resolver, self._raised),
             "provider_queue": self._provider_loop.queue,
-            "start_task": _provider.start_task,
-            "start_thread": _provider.start_thread,
+            "start_task": _provider_threads.start_task,
+            "start_thread": _provider_threads.start_thread,
             "plugins": {
                 "directories": [os.fspath(directory) for directory in plugins.directories],
                 "path": plugins.path,

@@ -8,34 +8,27 @@ fails, unless ``diff`` says that the change needs a replacement.
 
 from __future__ import annotations
 
-import asyncio
-import ctypes
 import inspect
-import threading
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from ._bridge import completions_of, unwatch
 from . import _callback
 from ._callback import Described
 from ._raised import Raised
 from ._stackwright import (
     Autonaming,
     CheckRequest,
-    Completions,
     ConfigureRequest,
     CreateRequest,
     DeleteRequest,
     DiffRequest,
     InvokeRequest,
+    MappingRequest,
     ReadRequest,
-    Reply,
     ResolutionRequest,
     SchemaRequest,
     UpdateRequest,
-    Worker,
 )
 from .errors import InitFailure, InvalidInputError, ProviderError, Status
 from .values import PropertyValue
@@ -55,6 +48,8 @@ __all__ = [
     "InitFailure",
     "InvokeRequest",
     "InvokeResult",
+    "MappingRequest",
+    "MappingResult",
     "PropertyDiff",
     "Provider",
     "ProviderError",
@@ -213,6 +208,16 @@ class InvokeResult:
     failures: Sequence[CheckFailure] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class MappingResult:
+    """A mapping of a foreign provider to the package."""
+
+    provider: str
+    """The foreign provider."""
+    data: bytes
+    """What only those understand who asked."""
+
+
 class Provider:
     """Manages the resources of one package. Derive from it and define what is needed, ``async`` or not.
 
@@ -281,6 +286,17 @@ class Provider:
         """Returns the schema of the package, as JSON or as what becomes it; asked for code generators and other tools."""
         raise NotImplementedError
 
+    def get_mapping(self, request: MappingRequest, /) -> MappingResult | None | Awaitable[MappingResult | None]:
+        """Returns a mapping from another ecosystem to the package, for converters; ``None`` says that there is none."""
+        raise NotImplementedError
+
+    def get_mappings(self, key: str, /) -> Sequence[str] | None | Awaitable[Sequence[str] | None]:
+        """Names the foreign providers of an ecosystem (``terraform``) that the package has mappings of.
+
+        Without it, or when it names none, ``get_mapping`` is asked for the one that the package has.
+        """
+        raise NotImplementedError
+
     def cancel(self) -> None | Awaitable[None]:
         """Asks the provider to give up what it is doing; running calls should fail soon."""
         raise NotImplementedError
@@ -302,6 +318,8 @@ _METHODS: Final = (
     "delete",
     "invoke",
     "get_schema",
+    "get_mapping",
+    "get_mappings",
     "cancel",
     "close",
 )
@@ -354,96 +372,3 @@ def describe_resolver(resolver: Resolver, raised: Raised) -> Described:
 
         return resolve_async, True
     return (lambda request: understood(request, resolver(request))), False
-
-
-_workers: Final[set[threading.Thread]] = set()
-
-
-def start_thread(worker: Worker) -> None:
-    """Starts a thread that runs blocking methods."""
-
-    def serve() -> None:
-        try:
-            worker.serve()
-        finally:
-            _workers.discard(threading.current_thread())
-
-    thread = threading.Thread(target=serve, name="stackwright provider", daemon=True)
-    _workers.add(thread)
-    try:
-        thread.start()
-    except BaseException:
-        _workers.discard(thread)
-        raise
-
-
-def join_threads(seconds: float) -> None:
-    """Waits for the threads of providers that have been closed, all in all for ``seconds`` at most."""
-    deadline = time.monotonic() + seconds
-    for thread in list(_workers):
-        thread.join(max(0.0, deadline - time.monotonic()))
-
-
-def interrupt_threads() -> None:
-    """Has the methods that still run raise :class:`SystemExit`, as soon as they are in the interpreter."""
-    for thread in list(_workers):
-        if thread.ident is not None:
-            raising = ctypes.c_ulong(thread.ident), ctypes.py_object(SystemExit)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(*raising)
-
-
-def start_task(method: Callable[..., Awaitable[Any]], arguments: tuple[Any, ...], reply: Reply) -> asyncio.Task[None]:
-    """Runs an ``async`` method on the providers' event loop; called on that loop."""
-
-    async def run() -> None:
-        try:
-            value = await method(*arguments)
-        except asyncio.CancelledError:
-            # The engine has given the call up, or the loop ends: either way somebody may still listen.
-            reply.fail(ProviderError("the call was cancelled", status=Status.CANCELLED))
-            raise
-        except BaseException as error:  # noqa: BLE001  # whatever it is, the engine waits for an answer
-            reply.fail(error)
-        else:
-            reply.succeed(value)
-
-    return asyncio.get_running_loop().create_task(run())
-
-
-class ProviderLoop:
-    """The event loop on which ``async`` methods run, and such functions of the host: a thread of its own, if needed."""
-
-    def __init__(self, needed: bool) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self.queue = Completions(silent=True)
-        if needed:
-            self.start()
-
-    def start(self) -> None:
-        """Starts the thread, unless it runs; from then on :attr:`queue` is another."""
-        if self._loop is not None:
-            return
-        self._loop = asyncio.new_event_loop()
-        # Not yet running, so that this thread may set it up.
-        self.queue = completions_of(self._loop)
-        threading.Thread(target=_serve, args=(self._loop,), name="stackwright providers", daemon=True).start()
-
-    def close(self) -> None:
-        """Ends the loop; calls that still run are cancelled."""
-        loop, self._loop = self._loop, None
-        if loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
-
-
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_forever()
-        tasks = asyncio.all_tasks(loop)
-        for task in tasks:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-    finally:
-        unwatch(loop)
-        loop.close()

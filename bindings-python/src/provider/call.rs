@@ -78,6 +78,18 @@ impl Caller {
         self.ask(name, method, build, read).await
     }
 
+    /// Calls `method` with a text and reads what it returns.
+    pub(super) async fn call_with_text<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        method: &Method,
+        text: String,
+        read: fn(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> ProviderResult<T> {
+        let build: Build = Box::new(move |py| PyTuple::new(py, [text]).map(Bound::unbind));
+        self.ask(name, method, build, read).await
+    }
+
     /// Calls `method` without arguments.
     pub(super) async fn notify(&self, name: &'static str, method: &Method) -> ProviderResult<()> {
         let build: Build = Box::new(|py| Ok(PyTuple::empty(py).unbind()));

@@ -15,9 +15,9 @@ use stackwright::{
     property::PropertyMap,
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse,
-        PluginInfo, Provider, ProviderError, ProviderResult, ReadRequest, ReadResponse, SchemaRequest,
-        UpdateRequest, UpdateResponse,
+        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
+        MappingRequest, PluginInfo, Provider, ProviderError, ProviderResult, ReadRequest, ReadResponse,
+        SchemaRequest, UpdateRequest, UpdateResponse,
     },
 };
 
@@ -46,6 +46,8 @@ pub(crate) struct PythonProvider {
     delete: Option<Method>,
     invoke: Option<Method>,
     get_schema: Option<Method>,
+    get_mapping: Option<Method>,
+    get_mappings: Option<Method>,
     cancel: Option<Method>,
     close: Option<Method>,
 }
@@ -74,6 +76,8 @@ impl PythonProvider {
             delete: None,
             invoke: None,
             get_schema: None,
+            get_mapping: None,
+            get_mappings: None,
             cancel: None,
             close: None,
         };
@@ -92,6 +96,8 @@ impl PythonProvider {
                 "delete" => &mut provider.delete,
                 "invoke" => &mut provider.invoke,
                 "get_schema" => &mut provider.get_schema,
+                "get_mapping" => &mut provider.get_mapping,
+                "get_mappings" => &mut provider.get_mappings,
                 "cancel" => &mut provider.cancel,
                 "close" => &mut provider.close,
                 _ => return Err(crate::errors::misuse("a provider has no such method")),
@@ -315,6 +321,25 @@ impl Provider for PythonProvider {
         let request = requests::SchemaRequest::from(request);
         self.caller
             .call("get_schema", method, request, responses::schema)
+            .await
+    }
+
+    async fn get_mapping(&self, request: MappingRequest) -> ProviderResult<Mapping> {
+        let Some(method) = &self.get_mapping else {
+            return Err(ProviderError::unimplemented("the provider has no get_mapping()"));
+        };
+        let request = requests::MappingRequest::from(request);
+        self.caller
+            .call("get_mapping", method, request, responses::mapping)
+            .await
+    }
+
+    async fn get_mappings(&self, key: &str) -> ProviderResult<Vec<String>> {
+        let Some(method) = &self.get_mappings else {
+            return Err(ProviderError::unimplemented("the provider has no get_mappings()"));
+        };
+        self.caller
+            .call_with_text("get_mappings", method, key.to_owned(), responses::mappings)
             .await
     }
 

@@ -291,3 +291,16 @@ request! {
         }
     }
 }
+
+request! {
+    /// Asks for a mapping from another ecosystem to the package.
+    MappingRequest {
+        maps {}
+        plain {
+            /// The ecosystem, `terraform` for instance.
+            key: &str = |request| &request.key;
+            /// The foreign provider, one of those that `get_mappings` named; empty when it named none.
+            provider: &str = |request| &request.provider;
+        }
+    }
+}

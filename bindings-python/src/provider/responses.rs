@@ -6,14 +6,14 @@ use pyo3::{
     exceptions::{PyAttributeError, PyTypeError},
     prelude::*,
     sync::PyOnceLock,
-    types::{PyDict, PyMapping, PyModule, PyString, PyTuple, PyType},
+    types::{PyBytes, PyDict, PyMapping, PyModule, PyString, PyTuple, PyType},
 };
 use stackwright::{
     event::{DetailedDiff, DiffKind, PropertyDiff},
     property::PropertyMap,
     provider::{
         CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InitFailure, InvokeResponse,
-        ProviderError, ProviderStatus, ReadResponse, UpdateResponse,
+        Mapping, ProviderError, ProviderStatus, ReadResponse, UpdateResponse,
     },
     token::ResourceId,
 };
@@ -84,6 +84,8 @@ fn describe_unreadable(
             "update" => "UpdateResult or a mapping",
             "invoke" => "InvokeResult or a mapping",
             "get_schema" => "str or a mapping",
+            "get_mapping" => "MappingResult or None",
+            "get_mappings" => "a sequence of str or None",
             _ => "None",
         };
         return Ok(Some(format!(
@@ -321,6 +323,26 @@ pub(super) fn schema(returned: &Bound<'_, PyAny>) -> PyResult<String> {
     }
     let json = returned.py().import("json")?;
     json.call_method1("dumps", (returned,))?.extract()
+}
+
+/// Reads what `get_mapping` returned: a `MappingResult`, or nothing when there is no mapping.
+pub(super) fn mapping(returned: &Bound<'_, PyAny>) -> PyResult<Mapping> {
+    if returned.is_none() {
+        return Ok(Mapping::default());
+    }
+    let data = returned.getattr("data")?;
+    Ok(Mapping {
+        provider: returned.getattr("provider")?.extract()?,
+        data: data.cast::<PyBytes>()?.as_bytes().to_vec(),
+    })
+}
+
+/// Reads what `get_mappings` returned: the names, or nothing when there is one mapping at most.
+pub(super) fn mappings(returned: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if returned.is_none() {
+        return Ok(Vec::new());
+    }
+    returned.extract()
 }
 
 /// Reads the optional version of a provider.
