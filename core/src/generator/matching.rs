@@ -28,7 +28,7 @@ pub(crate) fn candidates(
     let own_aliases: Vec<Urn> = goal
         .aliases
         .iter()
-        .map(|alias| collapse(alias, goal, stack, project, former))
+        .flat_map(|alias| collapse(alias, goal, stack, project, former))
         .collect();
     own_aliases.iter().cloned().for_each(&mut add);
     if let Some(parent_alias) = parent_alias {
@@ -58,9 +58,19 @@ fn inherited_name(name: &str, parent: Option<&Urn>, parent_alias: &Urn) -> Strin
     }
 }
 
-fn collapse(alias: &Alias, goal: &Goal, stack: &str, project: &str, former: &FxHashMap<Urn, Urn>) -> Urn {
-    match alias {
-        Alias::Urn(urn) => urn.clone(),
+/// Returns the URNs that an alias stands for, possibly the same one twice.
+///
+/// Where there is a parent, the reference engine takes stack and project from the parent's URN, whatever else the alias
+/// says; what it says of them comes second.
+fn collapse(
+    alias: &Alias,
+    goal: &Goal,
+    stack: &str,
+    project: &str,
+    former: &FxHashMap<Urn, Urn>,
+) -> impl Iterator<Item = Urn> + use<> {
+    let (by_parent, named) = match alias {
+        Alias::Urn(urn) => (None, urn.clone()),
         Alias::Spec {
             name,
             resource_type,
@@ -75,17 +85,26 @@ fn collapse(alias: &Alias, goal: &Goal, stack: &str, project: &str, former: &FxH
                 Some(parent) => Some(former.get(parent).unwrap_or(parent)),
                 None => goal.parent.as_ref(),
             };
-            Urn::new(
+            let parent = parent.filter(|parent| !parent.is_root_stack());
+            let stand = |stack: &str, project: &str| {
+                Urn::new(
+                    stack,
+                    project,
+                    parent.map_or("", Urn::qualified_type),
+                    resource_type.as_deref().unwrap_or(goal.resource_type.as_str()),
+                    name.as_deref().unwrap_or(&goal.name),
+                )
+            };
+            let (stack, project) =
+                parent.map_or((stack, project), |parent| (parent.stack(), parent.project()));
+            let named = stand(
                 other_stack.as_deref().unwrap_or(stack),
                 other_project.as_deref().unwrap_or(project),
-                parent
-                    .filter(|parent| !parent.is_root_stack())
-                    .map_or("", Urn::qualified_type),
-                resource_type.as_deref().unwrap_or(goal.resource_type.as_str()),
-                name.as_deref().unwrap_or(&goal.name),
-            )
+            );
+            (parent.map(|_| stand(stack, project)), named)
         }
-    }
+    };
+    by_parent.into_iter().chain(std::iter::once(named))
 }
 
 #[cfg(test)]
@@ -132,5 +151,42 @@ mod tests {
             names(&found),
             ["urn:pulumi:dev::shop::pkg:index:Parent$pkg:index:Child::p1-child"]
         );
+    }
+
+    fn under(parent: Urn, project: Option<&str>) -> Alias {
+        Alias::Spec {
+            name: None,
+            resource_type: None,
+            stack: None,
+            project: project.map(ToOwned::to_owned),
+            parent: Some(parent),
+            no_parent: false,
+        }
+    }
+
+    #[test]
+    fn an_alias_under_a_parent_of_another_project_stands_in_that_project() {
+        let mut goal = goal("c", None);
+        let parent = Urn::new("prod", "old", "", "pkg:index:Parent", "p");
+        goal.aliases.push(under(parent.clone(), None));
+        goal.aliases.push(under(parent, Some("older")));
+        let own = Urn::new("dev", "shop", "", "pkg:index:Child", "c");
+        let found = candidates(&goal, &own, "dev", "shop", None, &FxHashMap::default());
+        assert_eq!(
+            names(&found),
+            [
+                "urn:pulumi:prod::old::pkg:index:Parent$pkg:index:Child::c",
+                "urn:pulumi:prod::older::pkg:index:Parent$pkg:index:Child::c",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_alias_under_the_root_stack_of_another_project_stands_in_the_present_one() {
+        let mut goal = goal("new", None);
+        goal.aliases.push(under(Urn::root_stack("dev", "old"), None));
+        let own = Urn::new("dev", "shop", "", "pkg:index:Child", "c");
+        let found = candidates(&goal, &own, "dev", "shop", None, &FxHashMap::default());
+        assert_eq!(names(&found), ["urn:pulumi:dev::shop::pkg:index:Child::new"]);
     }
 }
