@@ -246,3 +246,79 @@ def test_what_the_function_of_apply_raises_fails_who_uses_it(make_engine: MakeEn
             assert isinstance(caught.value.__cause__, LookupError) and calls == 1
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_function_of_apply_runs_though_nobody_asks_for_what_it_returns(
+    make_engine: MakeEngine, memory: Memory, is_async: bool
+) -> None:
+    seen: list[object] = []
+
+    def register(ctx: sw.Context) -> None:
+        a, b = ctx.resource(THING, "a", {"x": 1}), ctx.resource(THING, "b", {"x": 2})
+
+        def then(both: tuple[int, int]) -> None:
+            seen.append(both)
+            ctx.resource(THING, "c", {"x": sum(both)})["x"].apply(seen.append)
+
+        sw.Output.all(a["x"], b["x"]).apply(then)
+        a.id.apply(seen.append)
+        assert not seen, "no function runs before apply() has returned"
+
+    async def program(ctx: sw.Context) -> None:
+        register(ctx)
+        (await ctx.resource(THING, "known", {"x": 4}))["x"].apply(seen.append)
+
+    def blocking_program(ctx: sw.Context) -> None:
+        register(ctx)
+        ctx.resource(THING, "known", {"x": 4}).wait()["x"].apply(seen.append)
+        # A function may wait as well, also for what has been answered at the same time.
+        b = ctx.resource(THING, "d", {"x": 5})
+        ctx.resource(THING, "e", {"x": 6})["x"].apply(lambda _: seen.append(b["x"].wait()))
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program if is_async else blocking_program)
+            await stack.preview()
+            assert (1, 2) in seen and 3 in seen and len(seen) == (3 if is_async else 4), "what is unknown calls nobody"
+            seen.clear()
+            await stack.up()
+            assert (1, 2) in seen and 3 in seen and 4 in seen and any(str(one).startswith("a-") for one in seen)
+            assert len(seen) == (4 if is_async else 5)
+            assert "c" in states(await stack.export_deployment())
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_what_a_function_of_apply_raises_fails_the_program_unless_somebody_has_seen_it(
+    make_engine: MakeEngine, memory: Memory, is_async: bool
+) -> None:
+    def broken(_x: object) -> None:
+        raise LookupError("no such size")
+
+    async def program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "a", {"x": 1})["x"].apply(broken)
+
+    def blocking_program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "a", {"x": 1})["x"].apply(broken)
+
+    async def careful(ctx: sw.Context) -> None:
+        with pytest.raises(LookupError):
+            await ctx.resource(THING, "a", {"x": 1})["x"].apply(broken)
+
+    def blocking_careful(ctx: sw.Context) -> None:
+        with pytest.raises(LookupError):
+            ctx.resource(THING, "a", {"x": 1})["x"].apply(broken).wait()
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", careful if is_async else blocking_careful)
+            await stack.up()
+            result = await stack.up(program=program if is_async else blocking_program).wait()
+            assert isinstance(result.error, sw.ProgramError) and isinstance(result.error.__cause__, LookupError)
+            assert str(result.error) == "LookupError: no such size"
+            told = [said.message for said in result.diagnostics if "Traceback" in said.message]
+            assert len(told) == 1 and "in broken" in told[0] and "stackwright/output.py" not in told[0]
+
+    asyncio.run(run())

@@ -7,6 +7,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
@@ -246,5 +247,72 @@ def refused(engine: sw.Engine, wrong: Wrong, kind: type[Exception], message: str
     async def run() -> None:
         async with engine:
             await (await engine.stack("shop/dev", program)).up()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("late", ["resource", "component", "read", "invoke", "export", "outputs"])
+def test_what_a_task_asks_for_after_the_programs_end_is_refused(
+    make_engine: MakeEngine, memory: Memory, late: str
+) -> None:
+    contexts: list[sw.Context] = []
+    components: list[sw.Resource] = []
+
+    async def program(ctx: sw.Context) -> None:
+        contexts.append(ctx)
+        components.append(ctx.component("box:index:Box", "box"))
+
+    def ask() -> object:
+        (ctx,) = contexts
+        asked: dict[str, Callable[[], object]] = {
+            "resource": lambda: ctx.resource(THING, "late", {"x": 1}),
+            "component": lambda: ctx.component("box:index:Box", "late", parent=components[0]),
+            "read": lambda: ctx.read(THING, "late", "id"),
+            "invoke": lambda: ctx.invoke("mem:index:echo"),
+            "export": lambda: ctx.export("late", 1),
+            "outputs": lambda: components[0].register_outputs({"late": 1}),
+        }
+        return asked[late]()
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            await (await engine.stack("shop/dev", program)).up()
+            with pytest.raises(sw.InvalidInputError, match=" came after the program's end, and is left out") as caught:
+                ask()
+            assert caught.value.hints and memory.calls == []
+
+    asyncio.run(run())
+
+
+def test_people_are_told_of_a_resource_that_came_too_late(make_engine: MakeEngine) -> None:
+    late = threading.Event()
+
+    class Slow(Memory):
+        def delete(self, request: sw.DeleteRequest) -> None:
+            # The operation goes on after the program's end until the late resource has been asked for.
+            assert late.wait(20)
+
+    tasks: list[asyncio.Task[None]] = []
+
+    async def outlived(ctx: sw.Context) -> None:
+        async def work() -> None:
+            while not ctx._over:
+                await asyncio.sleep(0)
+            try:
+                ctx.resource(THING, "late")
+            finally:
+                late.set()
+
+        tasks.append(asyncio.ensure_future(work()))
+
+    async def run() -> None:
+        async with make_engine(mem=Slow()) as engine:
+            stack = await engine.stack("shop/dev", two)
+            await stack.up()
+            result = await stack.up(program=outlived).wait()
+            said = [said.message for said in result.diagnostics if said.severity == "error"]
+            assert said == ["the resource 'late' came after the program's end, and is left out"]
+            with pytest.raises(sw.InvalidInputError, match="'late'"):
+                await tasks[0]
 
     asyncio.run(run())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, Final, Union
 
 from ._bridge import completions_of
 from ._callback import is_async
@@ -48,6 +49,8 @@ Program = Union[Callable[[Context], Union[Awaitable[None], None]], Callable[[], 
 """A program: a function with one parameter (of this package's API) or without any (of the Pulumi SDK), or a language
 runtime's address."""
 
+_OWN_FOLDER: Final = os.path.dirname(__file__)
+
 Prepared = Union[tuple[Callable[[Run], None], "Completions | None", bool], str]
 
 
@@ -83,7 +86,7 @@ def prepare(program: Program | None, failures: list[BaseException]) -> Prepared 
     if is_async(function):
 
         def start(run: Run) -> None:
-            context = Context(run, completions, False)
+            context = Context(run, completions, loop)
             _start_task(loop, _run_async(lambda: function(context), run, context, failures), run, context)
 
         return start, completions, True
@@ -155,6 +158,8 @@ async def _run_async(
             raise
     else:
         run.succeed()
+    finally:
+        context._over = True
 
 
 def _run_blocking(
@@ -165,11 +170,11 @@ def _run_blocking(
     failures: list[BaseException],
 ) -> None:
     own = Completions(silent=True)
-    context = Context(run, own, True)
+    context = Context(run, own, None)
     try:
         returned = program(context)
         refuse_generator(returned)
-        if inspect.iscoroutine(returned) and context._move(completions):
+        if inspect.iscoroutine(returned) and context._move(completions, loop):
             # An async program behind a callable that does not look like one. None of it has run yet.
             work = _run_async(lambda: returned, run, context, failures)
             loop.call_soon_threadsafe(_start_task, loop, work, run, context)
@@ -181,6 +186,7 @@ def _run_blocking(
             raise InvalidInputError(f"the program returned {type(returned).__name__}; declare it with async def")
         context._complete_blocking()
     except BaseException as error:  # noqa: BLE001  # there is nobody above but the operation
+        context._over = True
         _report(run, error, failures)
     else:
         run.succeed()
@@ -203,8 +209,8 @@ def _report(run: Run, error: BaseException, failures: list[BaseException]) -> No
 
 
 def _user_traceback(error: BaseException) -> Any:
-    """Returns the traceback from the program's own first frame on."""
+    """Returns the traceback from the program's own first frame on; all of it where it has none."""
     frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+    while frames is not None and os.path.dirname(frames.tb_frame.f_code.co_filename) == _OWN_FOLDER:
         frames = frames.tb_next
-    return frames
+    return frames or error.__traceback__

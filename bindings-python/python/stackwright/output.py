@@ -58,6 +58,10 @@ class Deferred(Awaited, Generic[T]):
         else:
             self._waiters.append(waiter)
 
+    def _unseen(self) -> BaseException | None:
+        """Returns the error that nobody has been given yet."""
+        return None if self._seen else self._error
+
     def _outcome(self) -> T:
         self._seen = True
         if self._error is not None:
@@ -102,6 +106,7 @@ class Output(Awaited, Generic[T]):
             if self._origins:
                 made = self._make()
                 if made.error is not None:
+                    made.seen = True
                     raise made.error
                 self._cached = (substitute(made.value) if made.found else made.value,)
             else:
@@ -146,20 +151,40 @@ class Output(Awaited, Generic[T]):
         return substitute(self._resolved())
 
     def __getitem__(self, key: str | int) -> Output[Any]:
-        return self.apply(lambda value: _element(value, key))
+        return self._mapped(lambda value: _element(value, key))
 
     def apply(self, function: Callable[[T], U]) -> Output[U]:
         """Returns the output of ``function`` on the value: not called while that is unknown, secret when that is.
+
+        The function runs once, as soon as the value is known and at the latest before the program's end, also when nobody
+        asks for what it returns. What it raises fails whoever asks, or else the program.
 
         :raises TypeError: for an ``async`` function; an ``async`` program awaits the output instead.
         """
         if is_async(function):
             raise TypeError(_NOT_ASYNC)
+        output = self._mapped(function)
+        context = output._context()
+        if context is None:
+            # It is made of plain values: there is nothing to wait for, and no program's end that would tell of an error.
+            output._resolved()
+        else:
+            context._follow(Applied(context, output))
+        return output
+
+    def _mapped(self, function: Callable[[T], U]) -> Output[U]:
+        """Returns the output of a function that runs when somebody asks for what it returns."""
 
         def read() -> Any:
             return _map(self._resolved(), function)
 
         return Output(self._sources, read, (self,))
+
+    def _context(self) -> Context | None:
+        """Returns the context of the program that it belongs to; ``None`` when it is made of plain values alone."""
+        for source in self._sources:
+            return source._context
+        return next((context for origin in self._origins if (context := origin._context()) is not None), None)
 
     @staticmethod
     def all(*values: Any) -> Output[tuple[Any, ...]]:
@@ -184,7 +209,7 @@ class Output(Awaited, Generic[T]):
     @staticmethod
     def format(template: str, *values: Any) -> Output[str]:
         """Formats a text with outputs in it, as :meth:`str.format` does."""
-        return Output.all(*values).apply(lambda resolved: template.format(*resolved))
+        return Output.all(*values)._mapped(lambda resolved: template.format(*resolved))
 
     def __await__(self) -> Generator[Any, None, T]:
         awaited: set[int] = set()
@@ -216,7 +241,7 @@ class Output(Awaited, Generic[T]):
 class _Made:
     """What an output came to: the value of its function, and what must be known before that is."""
 
-    __slots__ = ("error", "found", "value")
+    __slots__ = ("error", "found", "seen", "value")
 
     def __init__(
         self,
@@ -227,6 +252,46 @@ class _Made:
         self.value = value
         self.found = found
         self.error = error
+        self.seen = False
+        """Whether somebody has been given the error."""
+
+
+class Applied(Deferred[None]):
+    """The run of a function that :meth:`Output.apply` was given; the program's end waits for it."""
+
+    __slots__ = ("_output",)
+
+    def __init__(self, context: Context, output: Output[Any]) -> None:
+        super().__init__(context)
+        self._output = output
+
+    def _proceed(self) -> None:
+        """Runs the function if all that it needs is known, or else as soon as it is."""
+        # To collect what an output needs runs its function once that is known.
+        sources = self._output._all_sources()
+        failed = any(source._error is not None for source in sources)
+        waiting = [] if failed or self._output._made is not None else [source for source in sources if not source._done]
+        if not waiting:
+            self._finish(None)
+            return
+        missing = len(waiting)
+
+        def arrived() -> None:
+            nonlocal missing
+            missing -= 1
+            if missing == 0:
+                self._context._ready(self._proceed)
+
+        for source in waiting:
+            source._when_done(arrived)
+
+    def _unseen(self) -> BaseException | None:
+        made = self._output._made
+        return None if made is None or made.seen else made.error
+
+    def _outcome(self) -> None:
+        if self._unseen() is not None:
+            self._output._resolved()
 
 
 def _add(found: Sequence[Deferred[Any]], sources: dict[int, Deferred[Any]]) -> bool:

@@ -9,6 +9,8 @@ What it returns can be passed on without waiting for it. The program's end waits
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
@@ -18,7 +20,7 @@ from ._option_checks import check_options
 from ._stackwright import Completions, Run, find_outputs
 from .config import Config
 from .errors import InvalidInputError
-from .output import Deferred, Output, sources_of, substitute, traced
+from .output import Applied, Deferred, Output, sources_of, substitute, traced
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resource, Task
 from .resource_options import (
     INVOKE_NAMES,
@@ -55,11 +57,15 @@ T = TypeVar("T")
 class Context:
     """What a program registers its resources with. One run's own; to be used on the program's own thread."""
 
-    def __init__(self, run: Run, completions: Completions, blocking: bool) -> None:
+    def __init__(self, run: Run, completions: Completions, loop: asyncio.AbstractEventLoop | None) -> None:
         self._run = run
         self._completions = completions
-        self._blocking = blocking
+        # The event loop of an async program; without one, the program has a thread of its own.
+        self._loop = loop
         self._pending: list[Deferred[Any]] = []
+        # What an ordinary program is to do when it waits the next time.
+        self._work: deque[Callable[[], None]] = deque()
+        self._over = False
         self._exports: dict[str, PropertyValue] = {}
         self.project: Final = run.project
         """The project."""
@@ -133,6 +139,7 @@ class Context:
                 type_, name, str(resolved), substitute(inputs), urns, named, self._completions, resource._settle
             )
 
+        self._require_running(f"the resource {name!r}")
         check_options(options, NAMES, f"the resource {name!r}")
         self._defer(resource, {"id": id, **inputs}, options, start, resource._settle, f"the resource {name!r}")
         return resource
@@ -148,12 +155,14 @@ class Context:
             resolved = substitute(arguments)
             self._run.invoke(token, resolved, urns, named, self._completions, invocation._settle)
 
+        self._require_running(f"the call of {token!r}")
         check_options(options, INVOKE_NAMES, f"the call of {token!r}")
         self._defer(invocation, arguments, options, start, invocation._settle, f"the call of {token!r}")
         return invocation
 
     def export(self, name: str, value: PropertyValue) -> None:
         """Sets one of the stack's outputs; it may be or contain outputs of resources."""
+        self._require_running(f"the stack output {name!r}")
         self._exports[name] = value
 
     @staticmethod
@@ -175,6 +184,8 @@ class Context:
     def _register(self, resource: Resource, inputs: Inputs, options: Mapping[str, Any]) -> None:
         if not isinstance(inputs, dict):
             inputs = dict(inputs)
+        if self._over:
+            self._require_running(f"the resource {resource.name!r}")
         if not options and not find_outputs(inputs):
             # The ordinary case, and the one that has to be fast: nothing to wait for, nothing to resolve.
             self._pending.append(resource)
@@ -210,7 +221,39 @@ class Context:
 
         self._defer(resource, inputs, options, start, resource._settle, f"the resource {resource.name!r}")
 
+    def _require_running(self, what: str) -> None:
+        """Refuses what comes after the program's end, and tells people of it: whoever asks may have nobody to tell it to.
+
+        :raises InvalidInputError: that names ``what`` was asked for.
+        """
+        if not self._over:
+            return
+        text = f"{what} came after the program's end, and is left out"
+        self._run.log("error", text)
+        raise InvalidInputError(text, hints=["await the tasks, or join the threads, of a program before it returns"])
+
+    def _follow(self, applied: Applied) -> None:
+        """Has a function run, and the program's end wait for it."""
+        if self._over:
+            return
+        self._pending.append(applied)
+        if self._loop is None:
+            self._work.append(applied._proceed)
+        elif any(not source._done for source in applied._output._sources):
+            applied._proceed()
+        else:
+            # Everything may be known, but no function runs before apply() has returned.
+            self._loop.call_soon_threadsafe(applied._proceed)
+
+    def _ready(self, work: Callable[[], None]) -> None:
+        """Runs ``work`` now, or, as it may wait in an ordinary program, where that waits next."""
+        if self._loop is None:
+            self._work.append(work)
+        else:
+            work()
+
     def _register_outputs(self, component: Resource, outputs: Inputs) -> Deferred[None]:
+        self._require_running(f"the outputs of {component.name!r}")
         task = Task(self)
 
         def start(_urns: list[str], _by_property: dict[str, list[str]] | None, _named: dict[str, Any] | None) -> None:
@@ -279,21 +322,24 @@ class Context:
 
         proceed()
 
-    def _move(self, completions: Completions) -> bool:
+    def _move(self, completions: Completions, loop: asyncio.AbstractEventLoop) -> bool:
         """Has an event loop take answers from now on, by its queue; ``False`` when there is one to come already."""
         if self._pending:
             return False
         self._completions = completions
-        self._blocking = False
+        self._loop = loop
         return True
 
     def _run_until(self, done: Callable[[], bool]) -> None:
-        if not self._blocking:
+        if self._loop is not None:
             if done():
                 return
             raise InvalidInputError("wait() would block the event loop of this async program; await instead")
         while not done():
-            if self._completions.wait(3600.0):
+            # Functions of the program run here and not while the queue is drained: they may wait for what comes after.
+            if self._work:
+                self._work.popleft()()
+            elif self._completions.wait(3600.0):
                 self._completions.drain()
 
     def _unfinished(self) -> Deferred[Any] | None:
@@ -303,9 +349,8 @@ class Context:
             last = pending[-1]
             if not last._done:
                 return last
-            if last._error is not None and not last._seen:
-                last._seen = True
-                raise last._error
+            if last._unseen() is not None:
+                last._outcome()
             pending.pop()
         return None
 
@@ -330,7 +375,8 @@ class Context:
         return [source for _, value in find_outputs(dict(self._exports)) for source in sources_of(value)]
 
     def _publish(self) -> None:
-        """Hands over the exports, once everything is known."""
+        """Hands over the exports, once everything is known: nothing can follow."""
+        self._over = True
         for name, value in self._exports.items():
             self._run.export(name, substitute(value))
 
