@@ -70,7 +70,7 @@ def test_an_unknown_option_is_named_as_the_caller_wrote_it(make_engine: MakeEngi
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", program)
-            with pytest.raises(TypeError, match="paralell"):
+            with pytest.raises(sw.InvalidInputError, match="unknown option 'paralell'; did you mean 'parallel'"):
                 stack.preview(paralell=3)  # type: ignore[call-arg]
 
     asyncio.run(run())
@@ -80,14 +80,14 @@ def test_an_unknown_option_is_named_as_the_caller_wrote_it(make_engine: MakeEngi
     ("option", "value", "expected"),
     [
         ("providers", ["mem"], "providers takes a dictionary of providers by the names of their packages, not list"),
-        ("plugins", "somewhere", "plugins takes stackwright.Plugins, not str"),
-        ("resolver", "127.0.0.1:1", "resolver takes a function, not str"),
+        ("plugins", "somewhere", "plugins takes stackwright.Plugins, not the text 'somewhere'"),
+        ("resolver", "127.0.0.1:1", "resolver takes a function, not the text '127.0.0.1:1'"),
         ("passphrase", 5, "passphrase takes a text, not int"),
         ("store", 5, "store takes a URL as a text, not int"),
     ],
 )
 def test_options_of_an_engine_of_a_wrong_type_are_named(option: str, value: Any, expected: str) -> None:
-    with pytest.raises(TypeError, match=expected):
+    with pytest.raises(sw.InvalidInputError, match=expected):
         sw.Engine(**{"store": "memory://", option: value})
 
 
@@ -95,14 +95,14 @@ def test_what_is_no_function_is_refused_before_anything_starts(make_engine: Make
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             for option, value in (("config", ["a"]), ("tags", 5)):
-                with pytest.raises(TypeError, match=f"{option} takes a dictionary of .* by .*, not {type(value).__name__}"):
+                with pytest.raises(sw.InvalidInputError, match=f"{option} takes a dictionary of .* by .*, not {type(value).__name__}"):
                     await engine.stack("shop/dev", one, **{option: value})  # type: ignore[arg-type]
-            with pytest.raises(sw.InvalidInputError, match="a program is a function, not int"):
+            with pytest.raises(sw.InvalidInputError, match="program takes a function, not int"):
                 await engine.stack("shop/dev", 5)  # type: ignore[arg-type]
             assert await engine.stacks() == []
             stack = await engine.stack("shop/dev", one)
             for start in (stack.preview, stack.up, stack.refresh, stack.destroy):
-                with pytest.raises(TypeError, match="on_event takes a function, not str"):
+                with pytest.raises(sw.InvalidInputError, match="on_event takes a function, not the text 'print'"):
                     start(on_event="print")  # type: ignore[arg-type]
             assert await stack.history() == [] and memory.calls == []
 
@@ -215,5 +215,21 @@ def test_a_program_is_no_plan(make_engine: MakeEngine) -> None:
             stack = await engine.stack("shop/dev", fails)
             with pytest.raises(sw.InvalidInputError, match=r"the result of a preview or a document, not function; .*up\(program=…\)"):
                 stack.up(fails)  # type: ignore[arg-type]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("program", [fails, fails_without_async, fails_with_the_sdk])
+def test_a_programs_error_is_told_once(make_engine: MakeEngine, program: sw.Program) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            operation = (await engine.stack("shop/dev", program)).up()
+            events = [event.message async for event in operation if isinstance(event, sw.DiagnosticEvent)]
+            result = await operation.wait()
+            assert isinstance(result.error, sw.ProgramError) and str(result.error) == "KeyError: 'k'"
+            errors = [said.message for said in result.diagnostics if said.severity == "error"]
+            assert len(errors) == 1 and errors[0].endswith("KeyError: 'k'") and "Traceback" in errors[0]
+            assert str(result).count("KeyError: 'k'") == 1
+            assert sum("KeyError" in message for message in events) == 1
 
     asyncio.run(run())

@@ -112,10 +112,10 @@ def test_apply_says_that_it_takes_no_async_function(make_engine: MakeEngine, mem
 
     async def program(ctx: sw.Context) -> None:
         a = ctx.resource(THING, "a", {"x": 1})
-        with pytest.raises(TypeError, match="not an async one; in an async program, await the output"):
+        with pytest.raises(sw.InvalidInputError, match="not an async one; in an async program, await the output"):
             a["x"].apply(later)
         # What is seen only when it has been called.
-        with pytest.raises(TypeError, match="not an async one"):
+        with pytest.raises(sw.InvalidInputError, match="not an async one"):
             await a["x"].apply(hidden)
         ctx.resource(THING, "b", {"x": a["x"].apply(hidden)})
 
@@ -138,9 +138,9 @@ def test_a_dependency_is_one_resource_or_several_or_urns(make_engine: MakeEngine
         ctx.resource(THING, "d", depends_on=urn)
         ctx.resource(THING, "e", depends_on=(urn,), replace_with=[a])
         for wrong in ("a", ["a"], [1]):
-            with pytest.raises(TypeError, match="depends_on takes resources or their URNs, not "):
+            with pytest.raises(sw.InvalidInputError, match="depends_on takes resources or their URNs, not "):
                 ctx.resource(THING, "f", depends_on=wrong)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="replace_with takes resources"):
+        with pytest.raises(sw.InvalidInputError, match="replace_with takes resources"):
             ctx.resource(THING, "f", replace_with="a")
 
     async def run() -> None:

@@ -233,7 +233,7 @@ def test_an_option_of_a_wrong_kind_is_named_with_its_resource(
     make_engine: MakeEngine, memory: Memory, options: Any, message: str
 ) -> None:
     expected = f"{message}, in the options of the resource 'a'"
-    refused(make_engine(mem=memory), lambda ctx: ctx.resource(THING, "a", **options), TypeError, expected)
+    refused(make_engine(mem=memory), lambda ctx: ctx.resource(THING, "a", **options), sw.InvalidInputError, expected)
 
 
 def refused(engine: sw.Engine, wrong: Wrong, kind: type[Exception], message: str) -> None:

@@ -116,7 +116,7 @@ def test_an_option_that_is_not_supported_is_named_and_nothing_happens(make_engin
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", program_of({"a": 1}))
-            with pytest.raises(sw.InvalidInputError, match="unsupported options: snippets, targetSnippets"):
+            with pytest.raises(sw.InvalidInputError, match=r"unsupported options: snippets, targetSnippets \(target_snippets in Python and Rust\)"):
                 await stack.up(snippets=[{}], target_snippets=["a"])
             assert not memory.calls
             accepted: sw.OperationOptions = {

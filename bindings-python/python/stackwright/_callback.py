@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ._checks import require_function
 from .errors import InvalidInputError
 
 Described = tuple[Callable[[Any], Any], bool]
@@ -17,30 +18,20 @@ def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
 
 
-def require(option: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
-    """Refuses a value of another kind for an option, before anything starts; ``None`` is no value.
-
-    :raises TypeError: that names the option.
-    """
-    if value is not None and not isinstance(value, kind):
-        raise TypeError(f"{option} takes {wanted}, not {type(value).__name__}")
-
-
-def require_function(option: str, value: object, wanted: str = "a function") -> None:
-    """Refuses what cannot be called, as :func:`require` does."""
-    if value is not None and not callable(value):
-        raise TypeError(f"{option} takes {wanted}, not {type(value).__name__}")
-
-
 def described(
     what: str,
     function: Callable[[Any], Any],
     before: Callable[[Any], Any] | None = None,
     after: Callable[[Any], Any] | None = None,
 ) -> Described:
-    """Describes a function of the host, with what is done to its argument before and to its result after."""
-    if not callable(function):
-        raise InvalidInputError(f"{what} is a function, not {type(function).__name__}")
+    """Describes a function of the host, with what is done to its argument before and to its result after; ``what`` is the
+    option that names it.
+
+    :raises InvalidInputError: for what is no function of one argument.
+    """
+    if function is None:
+        raise InvalidInputError(f"{what} takes a function, not NoneType")
+    require_function(what, function)
     prepare = before or _unchanged
     finish = after or _unchanged
     if is_async(function):

@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Real
 from typing import Any, Final
 
+from ._checks import described
 from .errors import InvalidInputError
 from .resource import Resource
 
-__all__ = ["check_options", "described"]
+__all__ = ["check_options"]
 
 
 def check_options(options: Mapping[str, Any], known: Mapping[str, Any], owner: str) -> None:
     """Refuses options that ``known`` does not name, and values that they can not have; ``owner`` is whose they are.
 
-    :raises InvalidInputError: for a name that nobody knows.
-    :raises TypeError: for a value of another kind.
+    :raises InvalidInputError: that names the option and its owner.
     """
     for name, value in options.items():
         if name not in known:
@@ -25,11 +25,6 @@ def check_options(options: Mapping[str, Any], known: Mapping[str, Any], owner: s
         check = _CHECKS.get(name)
         if check is not None and value is not None:
             check(name, value, owner)
-
-
-def described(value: object) -> str:
-    """Says what a value is; only of texts, what is in it."""
-    return f"the text {value!r}" if isinstance(value, str) else type(value).__name__
 
 
 Check = Callable[[str, Any, str], None]
@@ -40,8 +35,8 @@ def _nearest(name: object, known: Collection[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(sorted(known))}"
 
 
-def _refuse(option: str, wanted: str, value: object, owner: str) -> TypeError:
-    return TypeError(f"{option} takes {wanted}, not {described(value)}, in the options of {owner}")
+def _refuse(option: str, wanted: str, value: object, owner: str) -> InvalidInputError:
+    return InvalidInputError(f"{option} takes {wanted}, not {described(value)}, in the options of {owner}")
 
 
 def _of(kind: type | tuple[type, ...], wanted: str) -> Check:

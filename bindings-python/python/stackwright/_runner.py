@@ -13,6 +13,7 @@ from typing import Any, Final, Union
 
 from ._bridge import completions_of
 from ._callback import is_async
+from ._checks import parameters_of, refusal, require_function, require_given, takes
 from ._generators import is_generator, never_runs, refuse_generator
 from ._stackwright import Completions, Run
 from .errors import Error, InvalidInputError
@@ -59,13 +60,22 @@ def check(program: object) -> None:
 
     :raises InvalidInputError: that says why.
     """
-    if program is None or isinstance(program, LanguageRuntime):
+    if program is None:
         return
+    if isinstance(program, LanguageRuntime):
+        require_given("LanguageRuntime", program.address, str, "an address as a text")
+        return
+    is_sdk = isinstance(program, PulumiProgram)
     function = program.function if isinstance(program, PulumiProgram) else program
     if not callable(function):
-        raise InvalidInputError(f"a program is a function, not {type(function).__name__}")
+        raise refusal("pulumi_program()" if is_sdk else "program", "a function", function)
     if is_generator(function):
         raise never_runs(getattr(function, "__name__", type(function).__name__))
+    if is_sdk:
+        require_function("pulumi_program()", function, 0)
+    elif not takes(function, 0) and not takes(function, 1):
+        wanted = "a function of the context, or one without parameters that is written for the Pulumi SDK"
+        raise InvalidInputError(f"program takes {wanted}, not one {parameters_of(function)}")
 
 
 def prepare(program: Program | None, failures: list[BaseException]) -> Prepared | None:
@@ -205,7 +215,7 @@ def _report(run: Run, error: BaseException, failures: list[BaseException]) -> No
     failures.append(error)
     text = "".join(traceback.format_exception(type(error), error, _user_traceback(error)))
     run.log("error", "Program failed with an unhandled exception:\n" + text.rstrip("\n"))
-    run.fail("".join(traceback.format_exception_only(type(error), error)).strip())
+    run.fail("".join(traceback.format_exception_only(type(error), error)).strip(), True)
 
 
 def _user_traceback(error: BaseException) -> Any:

@@ -17,7 +17,7 @@ from . import journal as _journal
 from . import _provider_threads
 from . import provider as _provider
 from ._bridge import answer
-from ._callback import require, require_function
+from ._checks import refusal, require, require_folder, require_function, require_given, require_texts
 from ._raised import Raised
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
@@ -46,6 +46,24 @@ class Plugins:
     commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """How to start plugins that are no executables, by name. ``pulumi-python``, which serves ``pulumi.dynamic``, is
     there by itself: it runs in this interpreter's environment."""
+
+
+def _checked_plugins(plugins: Plugins | None) -> Plugins:
+    require("plugins", plugins, Plugins, "stackwright.Plugins")
+    if plugins is None:
+        return Plugins()
+    paths = plugins.directories
+    if not isinstance(paths, Sequence) or isinstance(paths, (str, bytes)):
+        raise refusal("plugins.directories", "a list of paths of folders", paths)
+    for index, path in enumerate(paths):
+        require_given(f"plugins.directories[{index}]", path, (str, os.PathLike), "the path of a folder")
+    require("plugins.path", plugins.path, str, "folders in a text, as PATH has them")
+    require("plugins.cache", plugins.cache, (str, os.PathLike), "the path of a folder")
+    require_given("plugins.commands", plugins.commands, Mapping, "a dictionary of commands by the names of plugins")
+    for name, command in plugins.commands.items():
+        require_given("plugins.commands", name, str, "a dictionary by names, which are texts")
+        require_texts(f"plugins.commands[{name!r}]", command, "a list of texts: the program and its arguments")
+    return plugins
 
 
 _MOST_THREADS: Final = 1024
@@ -86,7 +104,7 @@ class Engine:
     :param resolver: Decides what serves a package before anything is looked for; see :data:`stackwright.Resolver`.
     :param installer: Installs plugins that are not found: when they are needed, and, unless there is a ``resolver`` or the
         option ``skip_plugin_pre_install`` says otherwise, before an operation begins. See
-        :class:`stackwright.PluginInstaller`.
+        :class:`stackwright.PluginInstaller`; an ordinary or ``async`` function does for its method ``install``.
     :param stack_reader: Answers references to other stacks; without it, they are read from ``store``.
     :param fetch: Gets what URIs of remote assets name; without it, the engine does, over HTTP. See
         :data:`stackwright.Fetch`.
@@ -117,16 +135,17 @@ class Engine:
         provider_threads: int = 64,
     ) -> None:
         for option, number in (("threads", threads), ("provider_threads", provider_threads)):
-            if not isinstance(number, int) or not 0 < number <= _MOST_THREADS:
-                raise InvalidInputError(f"{option} must be a number from 1 to {_MOST_THREADS}, not {number!r}")
-        require("store", store, str, "a URL as a text")
+            if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= _MOST_THREADS:
+                raise InvalidInputError(f"{option} takes a number from 1 to {_MOST_THREADS}, not {number!r}")
+        require_given("store", store, str, "a URL as a text")
         require("passphrase", passphrase, str, "a text")
-        require("providers", providers, Mapping, "a dictionary of providers by the names of their packages")
-        require("plugins", plugins, Plugins, "stackwright.Plugins")
+        if passphrase == "":
+            raise InvalidInputError("passphrase takes a text that is not empty; leave it out to have secrets only encoded")
         require_function("resolver", resolver)
-        plugins = plugins or Plugins()
+        require("base_directory", base_directory, (str, os.PathLike), "the path of a folder")
+        plugins = _checked_plugins(plugins)
         self._raised = Raised()
-        described = {name: _provider.describe(name, value, self._raised) for name, value in (providers or {}).items()}
+        described = _provider.describe_all(providers, self._raised)
         host_secrets = None if secrets is None else _host.describe_secrets(secrets)
         host_stacks = None if stack_reader is None else _host.describe_stack_reader(stack_reader)
         host_fetch = None if fetch is None else _host.describe_fetch(fetch)
@@ -199,16 +218,20 @@ class Engine:
             the stack's name.
         :param tags: What the host notes about the stack, by name: at most 40 characters, and 256 for a value. A setting
             like ``config``: not kept with the stack.
-        :param root_directory: The folder of the project, from which assets are found.
+        :param root_directory: The folder of the project, which must exist, from which assets are found.
         :param journal: Receives every change of the state before the engine goes on.
         """
         self._require_open()
+        require_given("name", name, str, "a text, project/stack")
         check(program)
         require("config", config, Mapping, "a dictionary of values by key")
+        require("organization", organization, str, "a text")
         require("tags", tags, Mapping, "a dictionary of texts by name")
         for name_of_tag, value in (tags or {}).items():
-            if not isinstance(name_of_tag, str) or not isinstance(value, str):
-                raise InvalidInputError(f"the tag {name_of_tag!r} and its value must be texts")
+            require_given("tags", name_of_tag, str, "a dictionary of texts by name, whose names are texts")
+            require_given(f"tags[{name_of_tag!r}]", value, str, "a text")
+        require_folder("root_directory", root_directory)
+        require_given("create", create, bool, "True or False")
         root = None if root_directory is None else os.fspath(root_directory)
         described = None
         if journal is not None:
@@ -234,6 +257,8 @@ class Engine:
 
     async def stacks(self, project: str | None = None) -> list[str]:
         """Lists the stacks of a project, or of all, as ``project/stack``."""
+        self._require_open()
+        require("project", project, str, "a text")
         names: list[str] = await answer(lambda queue, callback: self._native.stacks(project, queue, callback))
         return names
 

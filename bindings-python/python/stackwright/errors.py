@@ -74,7 +74,12 @@ class Error(Exception):
 
 
 class InvalidInputError(Error):
-    """The caller passed something wrong; the message names what and where. Nothing was changed."""
+    """The caller passed something wrong; the message names what and where. Nothing was changed.
+
+    That is the one error of everything that is passed to this package: of options that are not known, of values of another
+    type, and of types that are right with a value that is not. ``TypeError`` is what Python itself raises: for a parameter
+    that a function does not have, and for what an output, a secret or an unknown value has not, its truth for instance.
+    """
 
     kind = "invalid_input"
     code = 1

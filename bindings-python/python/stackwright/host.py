@@ -92,15 +92,19 @@ _KNOWN = ("passphrase", "b64", "service", "cloud")
 
 def describe_secrets(secrets: Secrets) -> tuple[str, str | None, Described, Described]:
     """Describes encryption of the host."""
-    kind = getattr(secrets, "kind", None)
+    missing = [name for name in ("kind", "encrypt", "decrypt") if not hasattr(secrets, name)]
+    if missing:
+        has = f"{type(secrets).__name__} has no {' and no '.join(missing)}"
+        raise InvalidInputError(f"secrets takes an object with kind, encrypt and decrypt; {has}")
+    kind = secrets.kind
     if not isinstance(kind, str) or not kind or kind in _KNOWN:
-        raise InvalidInputError(f"the kind of secrets of the host must be a name of its own, not {kind!r}")
+        raise InvalidInputError(f"secrets takes an object whose kind is a name of its own, not {kind!r}")
     state = getattr(secrets, "state", None)
     return (
         kind,
         None if state is None else json.dumps(state, default=dict),
-        described("encrypt", secrets.encrypt, after=list),
-        described("decrypt", secrets.decrypt, after=list),
+        described("secrets.encrypt", secrets.encrypt, after=list),
+        described("secrets.decrypt", secrets.decrypt, after=list),
     )
 
 
@@ -108,7 +112,7 @@ def describe_stack_reader(reader: StackReader) -> tuple[Described, Described]:
     """Describes a reader of other stacks."""
     outputs: Any = getattr(reader, "outputs", reader)
     resources: Any = getattr(reader, "resource_outputs", None) or _no_resources
-    return described("the stack reader", outputs), described("the stack reader", resources)
+    return described("stack_reader", outputs), described("stack_reader.resource_outputs", resources)
 
 
 def describe_fetch(fetch: Fetch) -> Described:

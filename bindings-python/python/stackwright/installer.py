@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, Union
 
 from ._callback import Described, described
+from ._checks import described as described_value
+from ._checks import require_function
 from ._stackwright import ResolutionRequest
 from .errors import InvalidInputError
 
@@ -60,15 +62,17 @@ _METHODS = ("is_installed", "latest_version", "install")
 def describe_installer(installer: Installer) -> tuple[Described | None, Described | None, Described | None]:
     """Describes what an installer has to say."""
     if inspect.isclass(installer):
-        raise InvalidInputError(f"the installer is the class {installer.__name__}; pass an instance")
+        raise InvalidInputError(f"installer is the class {installer.__name__}; pass an instance, {installer.__name__}()")
     found: dict[str, Any] = {name: _method(installer, name) for name in _METHODS}
     if not any(found.values()):
         if not callable(installer):
-            raise InvalidInputError(f"the installer has none of the methods {', '.join(_METHODS)}")
+            methods = ", ".join(_METHODS)
+            raise InvalidInputError(f"installer has none of the methods {methods}, and is no function: {described_value(installer)}")
+        require_function("installer", installer)
         found["install"] = installer
 
     def of(name: str, after: Callable[[Any], Any]) -> Described | None:
-        return found[name] and described(f"{name} of the installer", found[name], after=after)
+        return found[name] and described(f"installer.{name}", found[name], after=after)
 
     return of("is_installed", _is_installed), of("latest_version", _latest), of("install", _installed)
 

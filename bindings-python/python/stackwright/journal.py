@@ -132,4 +132,4 @@ def parse(line: str) -> JournalEntry:
 
 def describe(journal: Journal) -> Described:
     """Wraps a receiver so that it can be given texts."""
-    return described("the journal", cast("Callable[[JournalEntry], Any]", journal), parse)
+    return described("journal", cast("Callable[[JournalEntry], Any]", journal), parse)

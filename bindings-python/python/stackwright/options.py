@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Union
+
+from ._checks import described, refusal, require_given, require_members, require_texts
+from .errors import InvalidInputError
 
 if TYPE_CHECKING:
     from .result import Result
@@ -111,28 +114,153 @@ class OperationOptions(TypedDict, total=False):
     """A note for the history."""
 
 
-_NAMES: Final = frozenset(OperationOptions.__annotations__)
-
-
 def encode(options: OperationOptions) -> bytes:
-    """Returns the options as the engine reads them."""
-    unknown = sorted(set(options) - _NAMES)
-    if unknown:
-        # The engine would name it in its own style; here it is named as the caller wrote it.
-        near = difflib.get_close_matches(unknown[0], _NAMES, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise TypeError(f"unknown option {unknown[0]!r}{hint}")
-    named = {_camel(name): _encoded(name, value) for name, value in options.items() if value is not None}
-    return json.dumps(named, default=list).encode()
+    """Returns the options as the engine reads them.
+
+    :raises InvalidInputError: for an option that is not known, and for a value that it does not take.
+    """
+    named: dict[str, Any] = {}
+    for name, value in options.items():
+        check = _CHECKS.get(name)
+        if check is None:
+            # The engine would name it in its own style; here it is named as the caller wrote it.
+            near = difflib.get_close_matches(str(name), _CHECKS, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(sorted(_CHECKS))}"
+            raise InvalidInputError(f"unknown option {name!r}{hint}")
+        if value is not None:
+            check(name, value)
+            named[_camel(name)] = json.loads(text_of(name, _encoded(name, value)))
+    return json.dumps(named).encode()
+
+
+def text_of(option: str, value: object) -> str:
+    """Returns the JSON of a value.
+
+    :raises InvalidInputError: that names the option, for a value that has none.
+    """
+    try:
+        return json.dumps(value, default=_plain)
+    except RecursionError:
+        error: str = "it is nested too deeply"
+    except (TypeError, ValueError) as raised:
+        error = "it contains itself" if "Circular" in str(raised) else str(raised)
+    raise InvalidInputError(f"{option} takes what can be written as JSON, and this cannot: {error}")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Iterable):
+        return list(value)
+    raise TypeError(f"it holds a value of type {type(value).__name__}")
 
 
 def _encoded(name: str, value: object) -> object:
     if name not in ("required_policies", "local_policy_packs") or not isinstance(value, Iterable):
         return value
     # The names of policies and of their settings are the pack's own.
-    return [{_camel(key): pack[key] for key in pack} if isinstance(pack, Mapping) else pack for pack in value]
+    return [{_camel(key): pack[key] for key in pack if pack[key] is not None} for pack in value]
 
 
 def _camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
+
+
+Check = Callable[[str, Any], None]
+
+_MOST: Final = 2**31 - 1
+
+
+def _flag(option: str, value: object) -> None:
+    require_given(option, value, bool, "True or False")
+
+
+def _text(option: str, value: object) -> None:
+    require_given(option, value, str, "a text")
+
+
+def _count(option: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST:
+        wanted = f"a number from 0 to {_MOST}"
+        raise InvalidInputError(f"{option} takes {wanted}, not {value if type(value) is int else described(value)}")
+
+
+def _urns(option: str, value: object) -> None:
+    require_texts(option, value, "a list of URNs or globs")
+
+
+def _list(option: str, value: object) -> None:
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        raise refusal(option, "a list", value)
+
+
+def _texts_by_name(option: str, value: object) -> None:
+    require_given(option, value, Mapping, "a dictionary of texts")
+    for name, text in value.items():  # type: ignore[attr-defined]
+        require_given(option, name, str, "a dictionary whose keys are texts")
+        require_given(f"{option}[{name!r}]", text, str, "a text")
+
+
+def _settings(option: str, value: object) -> None:
+    require_given(option, value, Mapping, "a dictionary of settings by policy")
+    for policy, settings in value.items():  # type: ignore[attr-defined]
+        require_given(option, policy, str, "a dictionary by policies, which are texts")
+        require_given(f"{option}[{policy!r}]", settings, (str, Mapping), "an enforcement level or a dictionary")
+
+
+def _packs(option: str, value: object) -> None:
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        raise refusal(option, "a list of policy packs", value)
+    for index, pack in enumerate(value):
+        place = f"{option}[{index}]"
+        require_given(place, pack, Mapping, "a policy pack, which is a dictionary")
+        require_members(place, {name: member for name, member in pack.items() if member is not None}, _PACK)
+        if not pack.get("name"):
+            raise InvalidInputError(f"{place} has no name")
+
+
+def _anything(_option: str, _value: object) -> None:
+    """Takes what is looked at elsewhere."""
+
+
+_PACK: Final[Mapping[str, Check]] = {
+    **dict.fromkeys(("name", "version", "address", "download_url"), _text),
+    "checksums": _texts_by_name,
+    "config": _settings,
+}
+
+_FLAGS: Final = (
+    "dry_run",
+    "refresh",
+    "target_dependents",
+    "exclude_dependents",
+    "continue_on_error",
+    "ignore_protect",
+    "parallel_diff",
+    "use_legacy_diff",
+    "use_legacy_refresh_diff",
+    "disable_resource_references",
+    "disable_output_values",
+    "disable_provider_preview",
+    "skip_plugin_pre_install",
+    "experimental",
+    "show_secrets",
+    "no_events",
+    "clear_pending_creates",
+    "hold_session",
+    "generate_plan",
+    "refresh_program",
+    "destroy_program",
+    "strict",
+)
+
+_CHECKS: Final[Mapping[str, Check]] = {
+    **dict.fromkeys(_FLAGS, _flag),
+    **dict.fromkeys(("targets", "excludes", "replace_targets"), _urns),
+    **dict.fromkeys(("required_policies", "local_policy_packs"), _packs),
+    **dict.fromkeys(("snippets", "target_snippets"), _list),
+    "parallel": _count,
+    "message": _text,
+    "plan": _anything,
+}

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from ._callback import is_async
+from ._checks import refusal, require_function
 from ._stackwright import find_outputs
+from .errors import InvalidInputError
 from .values import UNKNOWN, Awaited, Secret, is_unknown, secret
 
 if TYPE_CHECKING:
@@ -159,10 +161,13 @@ class Output(Awaited, Generic[T]):
         The function runs once, as soon as the value is known and at the latest before the program's end, also when nobody
         asks for what it returns. What it raises fails whoever asks, or else the program.
 
-        :raises TypeError: for an ``async`` function; an ``async`` program awaits the output instead.
+        :raises InvalidInputError: for an ``async`` function; an ``async`` program awaits the output instead.
         """
+        if function is None:
+            raise refusal("apply()", "a function", function)
+        require_function("apply()", function)
         if is_async(function):
-            raise TypeError(_NOT_ASYNC)
+            raise InvalidInputError(_NOT_ASYNC)
         output = self._mapped(function)
         context = output._context()
         if context is None:
@@ -302,6 +307,9 @@ def _add(found: Sequence[Deferred[Any]], sources: dict[int, Deferred[Any]]) -> b
     return known
 
 
+_DEEPEST: Final = 400
+"""How deep values may be nested, as the native half has it."""
+
 _NOT_ASYNC = "apply() takes an ordinary function, not an async one; in an async program, await the output and then what you need"
 
 
@@ -314,7 +322,7 @@ def _map(value: Any, function: Callable[[Any], Any]) -> Any:
     if inspect.iscoroutine(made):
         # Nobody would run it.
         made.close()
-        raise TypeError(_NOT_ASYNC)
+        raise InvalidInputError(_NOT_ASYNC)
     return made
 
 
@@ -345,14 +353,33 @@ def traced(value: Any) -> Callable[[], Sequence[Deferred[Any]]]:
     return lambda: sources
 
 
-def substitute(value: Any) -> Any:
-    """Returns a copy of a value in which outputs and resources have given way to what they came to."""
+def substitute(value: Any, made: dict[int, Any] | None = None) -> Any:
+    """Returns a copy of a value in which outputs and resources have given way to what they came to.
+
+    A value that contains itself, or is too deep, stays as it is: whoever reads the copy says so, and where. ``made`` has the
+    copies of the values in which this one lies.
+    """
     if isinstance(value, (Deferred, Output)):
         return value._substituted()
     if isinstance(value, Secret):
-        return secret(substitute(value.value))
-    if isinstance(value, Mapping):
-        return {key: substitute(element) for key, element in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [substitute(element) for element in value]
-    return value
+        return secret(substitute(value.value, made))
+    is_mapping = isinstance(value, Mapping)
+    if not is_mapping and not isinstance(value, (list, tuple)):
+        return value
+    above = {} if made is None else made
+    if id(value) in above:
+        return above[id(value)]
+    if len(above) > _DEEPEST:
+        return value
+    # One frame for each level, which a comprehension would double.
+    if is_mapping:
+        above[id(value)] = entries = {}
+        for key, element in value.items():
+            entries[key] = substitute(element, above)
+        del above[id(value)]
+        return entries
+    above[id(value)] = elements = []
+    for element in value:
+        elements.append(substitute(element, above))
+    del above[id(value)]
+    return elements

@@ -188,7 +188,6 @@ class Context:
             self._require_running(f"the resource {resource.name!r}")
         if not options and not find_outputs(inputs):
             # The ordinary case, and the one that has to be fast: nothing to wait for, nothing to resolve.
-            self._pending.append(resource)
             self._run.register(
                 resource.type,
                 resource.name,
@@ -200,6 +199,8 @@ class Context:
                 self._completions,
                 resource._settle,
             )
+            # What was refused is answered by nobody: the program's end must not wait for it.
+            self._pending.append(resource)
             return
         check_options(options, NAMES, f"the resource {resource.name!r}")
         parent = options.get("parent")
@@ -229,7 +230,8 @@ class Context:
         if not self._over:
             return
         text = f"{what} came after the program's end, and is left out"
-        self._run.log("error", text)
+        if not self._run.ended:
+            self._run.log("error", text)
         raise InvalidInputError(text, hints=["await the tasks, or join the threads, of a program before it returns"])
 
     def _follow(self, applied: Applied) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 from . import _callback
 from ._callback import Described
+from ._checks import require, require_function
 from ._raised import Raised
 from ._stackwright import (
     Autonaming,
@@ -337,6 +338,8 @@ def describe(package: str, provider: object, raised: Raised) -> Description:
         raise InvalidInputError(
             f"the provider of {package!r} is the class {provider.__name__}; pass an instance, {provider.__name__}()"
         )
+    version = getattr(provider, "version", None)
+    require(f"version of the provider of {package!r}", version, str, "a text")
     methods: list[tuple[str, Callable[..., Any], bool]] = []
     for name in _METHODS:
         method = getattr(provider, name, None)
@@ -344,6 +347,7 @@ def describe(package: str, provider: object, raised: Raised) -> Description:
             continue
         if not callable(method):
             raise InvalidInputError(f"the provider of {package!r} has a {name} that is not a method")
+        require_function(f"the provider of {package!r}", method, 0 if name in ("cancel", "close") else 1, f"a method {name}")
         is_async = inspect.iscoroutinefunction(method)
         methods.append((name, raised.watched(method, is_async), is_async))
     defined = {name for name, _, _ in methods}
@@ -352,10 +356,24 @@ def describe(package: str, provider: object, raised: Raised) -> Description:
         raise InvalidInputError(f"the provider of {package!r} has no {' and no '.join(missing)} method")
     return methods, {
         "class": type(provider).__name__,
-        "version": getattr(provider, "version", None),
+        "version": version,
         "accept_secrets": bool(getattr(provider, "accept_secrets", False)),
         "supports_preview": bool(getattr(provider, "supports_preview", False)),
     }
+
+
+def describe_all(providers: Mapping[str, object] | None, raised: Raised) -> dict[str, Description]:
+    """Describes the providers of an engine.
+
+    :raises InvalidInputError: for what is no dictionary of providers by the names of their packages.
+    """
+    require("providers", providers, Mapping, "a dictionary of providers by the names of their packages")
+    for package in providers or {}:
+        # A type says its package before the first colon.
+        if not isinstance(package, str) or not package or not package.isprintable() or set(package) & set(" :/"):
+            wanted = "a dictionary by the names of packages, which are texts without spaces, colons and slashes"
+            raise InvalidInputError(f"providers takes {wanted}, not by {package!r}")
+    return {name: describe(name, provider, raised) for name, provider in (providers or {}).items()}
 
 
 def describe_resolver(resolver: Resolver, raised: Raised) -> Described:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypedDict
 
-from ._option_checks import described
+from ._checks import described
+from .errors import InvalidInputError
 from .output import Deferred, substitute
 from .resource import Resource
 from .values import Awaited, PropertyValue
@@ -92,13 +93,13 @@ def _is_list(value: Any) -> bool:
 def dependencies_of(option: str, value: Any, owner: str) -> list[Awaited | str]:
     """Returns what an option names: one resource or several, each itself or by its URN.
 
-    :raises TypeError: when it names something else.
+    :raises InvalidInputError: when it names something else.
     """
     single = isinstance(value, (Awaited, str)) or not isinstance(value, Iterable)
     named = [] if value is None else [value] if single else list(value)
     for one in named:
         if not isinstance(one, Awaited) and not (isinstance(one, str) and one.startswith("urn:")):
-            raise TypeError(
+            raise InvalidInputError(
                 f"{option} takes resources or their URNs, not {described(one)}, in the options of {owner}"
             )
     return named

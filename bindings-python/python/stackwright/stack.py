@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from . import options as _options
 from ._bridge import answer
-from ._callback import require_function
+from ._checks import require_function, require_given
 from ._raised import Raised, explain
 from ._runner import Program, prepare
 from ._stackwright import Stack as NativeStack
@@ -29,7 +29,7 @@ Plan = Result | Mapping[str, Any] | str
 
 # What stands where nothing was given: None may come from a result that has no document, and must hold nobody to nothing.
 _NONE: Final[Any] = object()
-_NO_PLAN: Final = "the plan is None; a result has a plan's document when it was asked for with generate_plan=True"
+_NO_PLAN: Final = "plan takes the result of a preview or a document, not None; a result has a plan's document when it was asked for with generate_plan=True"
 
 
 class Openable(Protocol):
@@ -127,8 +127,7 @@ class Stack:
         require_function("on_event", on_event)
         if is_preview is None:
             is_preview = options.get("dry_run") or False
-            if not isinstance(is_preview, bool):
-                raise InvalidInputError(f"the option dry_run is True or False, not {is_preview!r}")
+            require_given("dry_run", is_preview, bool, "True or False")
         if "plan" in options and options["plan"] is None:
             raise InvalidInputError(_NO_PLAN)
         held_to = options.pop("plan", None)
@@ -163,6 +162,7 @@ class Stack:
 
     async def export_deployment(self, *, show_secrets: bool = False) -> dict[str, Any]:
         """Returns the state as a deployment document; secrets stay encrypted unless they are to be shown."""
+        require_given("show_secrets", show_secrets, bool, "True or False")
         document = await answer(lambda queue, callback: self._native.export(show_secrets, queue, callback))
         parsed: dict[str, Any] = json.loads(document)
         return parsed
@@ -174,11 +174,13 @@ class Stack:
         elif isinstance(deployment, bytes):
             document = deployment
         else:
-            document = json.dumps(deployment).encode()
+            require_given("deployment", deployment, Mapping, "a deployment document: a dictionary, or JSON as text or bytes")
+            document = _options.text_of("deployment", deployment).encode()
         await answer(lambda queue, callback: self._native.import_(document, queue, callback))
 
     async def outputs(self, *, show_secrets: bool = False) -> Mapping[str, PropertyValue]:
         """Returns the stack's outputs; secret ones are :class:`~stackwright.Secret` unless they are to be shown."""
+        require_given("show_secrets", show_secrets, bool, "True or False")
         outputs: dict[str, PropertyValue] = await answer(self._native.outputs)
         return {name: unwrap(value) for name, value in outputs.items()} if show_secrets else outputs
 
@@ -196,6 +198,7 @@ class Stack:
 
     async def remove(self, *, force: bool = False) -> None:
         """Removes the stack and its history. One that still has resources is only removed by force."""
+        require_given("force", force, bool, "True or False")
         await answer(lambda queue, callback: self._native.remove(force, queue, callback))
 
     def __repr__(self) -> str:
@@ -207,4 +210,4 @@ def _document(plan: object) -> Mapping[str, Any] | str:
     if isinstance(plan, (Mapping, str)):
         return plan
     hint = "; name a program: up(program=…)" if callable(plan) else ""
-    raise InvalidInputError(f"a plan is the result of a preview or a document, not {type(plan).__name__}{hint}")
+    raise InvalidInputError(f"plan takes the result of a preview or a document, not {type(plan).__name__}{hint}")

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, NoReturn, TypeVar
 
+from .errors import InvalidInputError
+
 __all__ = [
     "UNKNOWN",
     "Archive",
@@ -171,7 +173,7 @@ class Asset:
 
     def __post_init__(self) -> None:
         if sum(source is not None for source in (self.text, self.path, self.uri)) != 1:
-            raise ValueError("an asset has exactly one of text, path and uri")
+            raise InvalidInputError("an asset has exactly one of text, path and uri")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +188,7 @@ class Archive:
 
     def __post_init__(self) -> None:
         if sum(source is not None for source in (self.assets, self.path, self.uri)) != 1:
-            raise ValueError("an archive has exactly one of assets, path and uri")
+            raise InvalidInputError("an archive has exactly one of assets, path and uri")
 
 
 @dataclass(frozen=True, slots=True)

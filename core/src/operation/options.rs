@@ -174,14 +174,40 @@ impl OperationOptions {
         } else {
             "options"
         };
-        let names = unsupported.join(", ");
+        let names: Vec<String> = unsupported.iter().map(|name| told(name)).collect();
+        let names = names.join(", ");
         Err(Error::invalid(format!("unsupported {noun}: {names}")))
+    }
+}
+
+/// Returns an option's name for people: in the style of the contract and, where that differs, in that of Python and Rust.
+pub(super) fn told(option: &str) -> String {
+    let mut snake = String::with_capacity(option.len() + 4);
+    for letter in option.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    if snake == option {
+        snake
+    } else {
+        format!("{option} ({snake} in Python and Rust)")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_option_is_told_in_every_style_in_which_it_is_written() {
+        assert_eq!(told("targets"), "targets");
+        assert_eq!(
+            told("clearPendingCreates"),
+            "clearPendingCreates (clear_pending_creates in Python and Rust)"
+        );
+    }
 
     #[test]
     fn an_unknown_option_is_named() {
@@ -224,7 +250,7 @@ mod tests {
         let options = OperationOptions::from_json(text).unwrap();
         assert_eq!(
             options.check().unwrap_err().message(),
-            "unsupported options: snippets, targetSnippets"
+            "unsupported options: snippets, targetSnippets (target_snippets in Python and Rust)"
         );
     }
 

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::options::told;
 use crate::resource::{PendingOperation, PendingOperationKind};
 
 /// Words the warning of an update over pending operations; `forgets_creations` says that this one will settle all of them.
@@ -30,11 +31,11 @@ pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> 
         );
     }
     if pending.iter().any(is_creation) && !forgets_creations {
-        text.push_str(
+        let option = told("clearPendingCreates");
+        text.push_str(&format!(
             "\nAn interrupted creation may have made something that no record tells of: look for it where it would be, and \
-             import or delete what is there. Then let a refresh with the option clearPendingCreates (clear_pending_creates \
-             in Python and Rust) forget the creation.",
-        );
+             import or delete what is there. Then let a refresh with the option {option} forget the creation.",
+        ));
     }
     text
 }

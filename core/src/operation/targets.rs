@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Frame;
+use super::{Frame, options::told};
 use crate::{diagnostic::Diagnostic, executor::Failure, generator::Targeting, urn::Urn};
 
 impl Frame {
@@ -37,7 +37,7 @@ impl Frame {
         ];
         for (option, set) in sets.into_iter().chain(excludes) {
             for glob in set.idle_globs(resources.clone()) {
-                let text = format!("no resource matches '{glob}' of the option {option}");
+                let text = format!("no resource matches '{glob}' of the option {}", told(option));
                 self.events.remark(Diagnostic::warning(text));
             }
         }

@@ -117,7 +117,10 @@ fn missing(query: &PluginQuery) -> Error {
     )
     .with_provider(query.name.clone())
     .with_phase("load")
-    .with_hint("give the engine the folder that holds the plugin's executable, or an in-process provider of the package")
+    .with_hint(
+        "give the engine the folder that holds the plugin's executable (plugins), code of the host that provides the package \
+         (providers), or somebody who says what serves it (resolver) or who installs it (installer)",
+    )
 }
 
 #[cfg(unix)]

@@ -122,7 +122,7 @@ async fn a_glob_that_matches_nothing_is_told_in_the_result_and_in_no_event() {
     );
     assert_eq!(
         run(update, r#"{"replaceTargets":["**::nope*","**::b"]}"#).await,
-        told("replaceTargets")
+        told("replaceTargets (replace_targets in Python and Rust)")
     );
     assert_eq!(
         run(refresh, r#"{"excludes":["**::nope*"]}"#).await,

@@ -1,0 +1,97 @@
+"""Checks of what callers pass: each option that is wrong is named, with what it takes and what was given.
+
+All that is wrong raises :class:`InvalidInputError`, types included.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from .errors import InvalidInputError
+
+__all__ = ["described", "refusal", "require", "require_folder", "require_function", "require_given", "require_texts"]
+
+
+def described(value: object) -> str:
+    """Says what a value is; only of texts, what is in it."""
+    return f"the text {value!r}" if isinstance(value, str) else type(value).__name__
+
+
+def refusal(option: str, wanted: str, value: object) -> InvalidInputError:
+    """Returns the error of a value that an option does not take."""
+    return InvalidInputError(f"{option} takes {wanted}, not {described(value)}")
+
+
+def require(option: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
+    """Refuses a value of another kind for an option, before anything starts; ``None`` is no value.
+
+    :raises InvalidInputError: that names the option.
+    """
+    if value is not None:
+        require_given(option, value, kind, wanted)
+
+
+def require_given(option: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
+    """Does what :func:`require` does, for an option that must be given."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+        raise refusal(option, wanted, value)
+
+
+def require_texts(option: str, value: object, wanted: str = "a list of texts") -> None:
+    """Refuses what is no list of texts; a text alone is none, although it has elements."""
+    if value is None:
+        return
+    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
+        raise refusal(option, wanted, value)
+    for index, element in enumerate(value):
+        if not isinstance(element, str):
+            raise refusal(f"{option}[{index}]", "a text", element)
+
+
+def require_folder(option: str, value: object) -> None:
+    """Refuses what is no path of a folder."""
+    require(option, value, (str, os.PathLike), "the path of a folder")
+    if value is not None and not os.path.isdir(value):  # type: ignore[arg-type]
+        raise InvalidInputError(f"{option} takes the path of a folder that exists, and {os.fspath(value)!r} is none")  # type: ignore[call-overload]
+
+
+def require_function(option: str, value: object, arguments: int = 1, wanted: str = "a function") -> None:
+    """Refuses what cannot be called, or not with as many arguments; ``None`` is no value."""
+    if value is None:
+        return
+    if not callable(value):
+        raise refusal(option, wanted, value)
+    if not takes(value, arguments):
+        count = "without arguments" if arguments == 0 else "with one argument" if arguments == 1 else f"with {arguments} arguments"
+        raise InvalidInputError(f"{option} takes {wanted} that is called {count}, not one {parameters_of(value)}")
+
+
+def takes(function: Callable[..., Any], arguments: int) -> bool:
+    """Tells whether a function can be called with so many arguments, as far as it says what it takes."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*(None,) * arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def parameters_of(function: Callable[..., Any]) -> str:
+    """Says which parameters a function has."""
+    names = list(inspect.signature(function).parameters)
+    return f"with the parameters ({', '.join(names)})" if names else "without parameters"
+
+
+def require_members(option: str, value: Mapping[Any, Any], known: Mapping[str, Callable[[str, Any], None]]) -> None:
+    """Refuses members of a dictionary that it cannot have, and wrong values of those that it can."""
+    for name, member in value.items():
+        check = known.get(name)
+        if check is None:
+            raise InvalidInputError(f"{option} has no member {name!r}; there are: {', '.join(sorted(known))}")
+        check(f"{option}[{name!r}]", member)

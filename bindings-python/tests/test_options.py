@@ -1,0 +1,197 @@
+"""Wrong options: one kind of error for all of them, which names the option, what it takes and what was given."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stackwright as sw
+from stackwright import options, sync
+
+from conftest import MakeEngine, Memory, Vault
+
+
+def program(ctx: sw.Context) -> None:
+    pass
+
+
+class Half:
+    kind = "half"
+
+    def encrypt(self, plaintexts: list[str]) -> list[str]:
+        return plaintexts
+
+
+class Hasty(Memory):
+    def create(self) -> sw.CreateResult:  # type: ignore[override]
+        raise AssertionError("it is never called")
+
+
+@pytest.mark.parametrize("make", [sw.Engine, sync.Engine])
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("store", None, "store takes a URL as a text, not NoneType"),
+        ("store", 5, "store takes a URL as a text, not int"),
+        ("passphrase", "", "passphrase takes a text that is not empty; leave it out to have secrets only encoded"),
+        ("passphrase", 5, "passphrase takes a text, not int"),
+        ("providers", {"": Memory()}, "providers takes a dictionary by the names of packages, which are texts without spaces, colons and slashes, not by ''"),
+        ("providers", {5: Memory()}, "slashes, not by 5"),
+        ("providers", {"a:b": Memory()}, "slashes, not by 'a:b'"),
+        ("providers", {"a b": Memory()}, "slashes, not by 'a b'"),
+        ("providers", {"mem": Hasty()}, "the provider of 'mem' takes a method create that is called with one argument, not one without parameters"),
+        ("plugins", sw.Plugins(directories="/plugins"), "plugins.directories takes a list of paths of folders, not the text '/plugins'"),
+        ("plugins", sw.Plugins(directories=[5]), "plugins.directories[0] takes the path of a folder, not int"),  # type: ignore[list-item]
+        ("plugins", sw.Plugins(commands={"aws": "run"}), "plugins.commands['aws'] takes a list of texts: the program and its arguments, not the text 'run'"),
+        ("resolver", lambda: None, "resolver takes a function that is called with one argument, not one without parameters"),
+        ("fetch", lambda a, b: None, "fetch takes a function that is called with one argument, not one with the parameters (a, b)"),
+        ("fetch", 5, "fetch takes a function, not int"),
+        ("autonamer", lambda: None, "autonamer takes a function that is called with one argument"),
+        ("stack_reader", lambda: None, "stack_reader takes a function that is called with one argument"),
+        ("stack_reader", 5, "stack_reader takes a function, not int"),
+        ("installer", lambda: None, "installer takes a function that is called with one argument, not one without parameters"),
+        ("installer", 5, "installer has none of the methods is_installed, latest_version, install, and is no function: int"),
+        ("secrets", Half(), "secrets takes an object with kind, encrypt and decrypt; Half has no decrypt"),
+        ("secrets", "vault", "secrets takes an object with kind, encrypt and decrypt; str has no kind and no encrypt and no decrypt"),
+        ("base_directory", 5, "base_directory takes the path of a folder, not int"),
+        ("threads", True, "threads takes a number from 1 to 1024, not True"),
+        ("provider_threads", "8", "provider_threads takes a number from 1 to 1024, not '8'"),
+    ],
+)
+def test_a_wrong_option_of_an_engine_is_named(make: Callable[..., object], option: str, value: Any, told: str) -> None:
+    with pytest.raises(sw.InvalidInputError, match=re.escape(told)):
+        make(**{"store": "memory://", option: value})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("name", 5, "name takes a text, project/stack, not int"),
+        ("program", 5, "program takes a function, not int"),
+        (
+            "program",
+            lambda a, b: None,
+            "program takes a function of the context, or one without parameters that is written for the Pulumi SDK, not one "
+            "with the parameters (a, b)",
+        ),
+        ("program", sw.pulumi_program(program), "pulumi_program() takes a function that is called without arguments"),  # type: ignore[arg-type]
+        ("program", sw.LanguageRuntime(5), "LanguageRuntime takes an address as a text, not int"),  # type: ignore[arg-type]
+        ("config", ["a"], "config takes a dictionary of values by key, not list"),
+        ("config", {5: "x"}, "config takes a dictionary whose keys are texts, not a value of type int"),
+        ("config", {"x": object()}, "config: the value of shop:x is or holds a value of type object, which is neither text nor structure"),
+        ("config", {"x": {5: 1}}, "config: the value of shop:x is or holds a key that is a value of type int"),
+        ("organization", 5, "organization takes a text, not int"),
+        ("tags", {5: "x"}, "tags takes a dictionary of texts by name, whose names are texts, not int"),
+        ("tags", {"x": 5}, "tags['x'] takes a text, not int"),
+        ("root_directory", "/no/such/folder", "root_directory takes the path of a folder that exists, and '/no/such/folder' is none"),
+        ("root_directory", 5, "root_directory takes the path of a folder, not int"),
+        ("create", "no", "create takes True or False, not the text 'no'"),
+        ("journal", lambda: None, "journal takes a function that is called with one argument, not one without parameters"),
+        ("journal", 5, "journal takes a function, not int"),
+    ],
+)
+def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str, value: Any, told: str) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            with pytest.raises(sw.InvalidInputError, match=re.escape(told)):
+                await engine.stack(**{"name": "shop/dev", option: value})
+            assert await engine.stacks() == []
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        *((name, "yes", f"{name} takes True or False, not the text 'yes'") for name in options._FLAGS if name != "dry_run"),
+        ("parallel", "3", "parallel takes a number from 0 to 2147483647, not the text '3'"),
+        ("parallel", -1, "parallel takes a number from 0 to 2147483647, not -1"),
+        ("parallel", 2**31, "parallel takes a number from 0 to 2147483647, not 2147483648"),
+        ("parallel", True, "parallel takes a number from 0 to 2147483647, not bool"),
+        ("targets", "urn", "targets takes a list of URNs or globs, not the text 'urn'"),
+        ("excludes", [5], "excludes[0] takes a text, not int"),
+        ("replace_targets", {"a": 1}, "replace_targets takes a list of URNs or globs, not dict"),
+        ("required_policies", 5, "required_policies takes a list of policy packs, not int"),
+        ("required_policies", ["guard"], "required_policies[0] takes a policy pack, which is a dictionary, not the text 'guard'"),
+        ("required_policies", [{}], "required_policies[0] has no name"),
+        ("local_policy_packs", [{"nam": "x"}], "local_policy_packs[0] has no member 'nam'; there are: address, checksums, config, "),
+        ("local_policy_packs", [{"name": "x", "version": 1}], "local_policy_packs[0]['version'] takes a text, not int"),
+        (
+            "local_policy_packs",
+            [{"name": "x", "config": {"all": 5}}],
+            "local_policy_packs[0]['config']['all'] takes an enforcement level or a dictionary, not int",
+        ),
+        ("message", 5, "message takes a text, not int"),
+        ("snippets", 5, "snippets takes a list, not int"),
+        ("plan", [], "plan takes the result of a preview or a document, not list"),
+        ("plan", {"a": object()}, "plan takes what can be written as JSON, and this cannot: it holds a value of type object"),
+        ("holdSession", True, "unknown option 'holdSession'; did you mean 'hold_session'?"),
+        ("nothing", True, "unknown option 'nothing'; there are: clear_pending_creates, continue_on_error, "),
+        ("on_event", lambda: None, "on_event takes a function that is called with one argument, not one without parameters"),
+        ("program", lambda a, b: None, "program takes a function of the context"),
+    ],
+)
+def test_a_wrong_option_of_an_operation_is_named_before_anything_starts(
+    make_engine: MakeEngine, option: str, value: Any, told: str
+) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", program)
+            with pytest.raises(sw.InvalidInputError, match=re.escape(told)):
+                stack.up(**{option: value})
+            assert await stack.history() == []
+
+    asyncio.run(run())
+
+
+def test_every_option_of_an_operation_is_checked() -> None:
+    assert set(options._CHECKS) == set(sw.OperationOptions.__annotations__)
+    flags = [name for name, kind in sw.OperationOptions.__annotations__.items() if "bool" in str(kind)]
+    assert sorted(options._FLAGS) == sorted(flags)
+    assert set(options._PACK) == set(sw.PolicyPack.__annotations__)
+
+
+def test_a_positional_plan_and_other_arguments_are_named_too(make_engine: MakeEngine, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", program, root_directory=tmp_path)
+            with pytest.raises(sw.InvalidInputError, match="plan takes the result of a preview or a document, not list"):
+                stack.up([])  # type: ignore[arg-type]
+            with pytest.raises(sw.InvalidInputError, match="deployment takes .*, or JSON as text or bytes, not list"):
+                await stack.import_deployment([])  # type: ignore[arg-type]
+            with pytest.raises(sw.InvalidInputError, match="force takes True or False, not the text 'yes'"):
+                await stack.remove(force="yes")  # type: ignore[arg-type]
+            with pytest.raises(sw.InvalidInputError, match="project takes a text, not int"):
+                await engine.stacks(5)  # type: ignore[arg-type]
+
+    asyncio.run(run())
+
+
+def test_what_is_given_as_functions_may_have_more_than_is_needed() -> None:
+    def fetch(uri: str, tries: int = 3) -> bytes:
+        return b""
+
+    class Reader:
+        def outputs(self, stack: str, fresh: bool = True) -> dict[str, Any]:
+            return {}
+
+        def resource_outputs(self, *names: str) -> dict[str, Any]:
+            return {}
+
+    sw.Engine(store="memory://", stack_reader=Reader(), fetch=fetch, secrets=Vault(), installer=lambda plugin: None)
+
+
+def test_a_missing_plugin_comes_with_what_a_host_can_do_about_it(make_engine: MakeEngine) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", lambda ctx: ctx.resource("nowhere:index:Thing", "a"))
+            with pytest.raises(sw.Error, match="no resource plugin 'pulumi-resource-nowhere' found in the workspace or on your") as caught:
+                await stack.up()
+            (hint,) = caught.value.hints
+            assert all(f"({option})" in hint for option in ("plugins", "providers", "resolver", "installer"))
+
+    asyncio.run(run())
