@@ -16,13 +16,25 @@ pub(crate) fn read_config(config: &Bound<'_, PyDict>, project: &str) -> PyResult
     let py = config.py();
     let mut read = Config::new();
     for (key, entry) in config.iter() {
-        let key = key.extract::<String>()?;
-        let key = ConfigKey::parse_in_project(&key, project).or_raise(py)?;
-        let value = value(&entry, false, 0).map_err(|error| match error {
-            Some(error) => error,
-            None => invalid(
+        let Ok(key) = key.extract::<String>() else {
+            let kind = convert::kind_of(&key);
+            return Err(invalid(
                 py,
-                format!("the configuration {key} holds what is neither text nor structure"),
+                format!("config takes a dictionary whose keys are texts, not {kind}"),
+            ));
+        };
+        let key = ConfigKey::parse_in_project(&key, project).or_raise(py)?;
+        let value = value(&entry, false, 0).map_err(|misfit| match misfit {
+            Misfit::Raised(error) => error,
+            Misfit::Kind(kind) => invalid(
+                py,
+                format!("config: the value of {key} is or holds {kind}, which is neither text nor structure"),
+            ),
+            Misfit::Depth => invalid(
+                py,
+                format!(
+                    "config: the value of {key} contains itself, or is nested more than {DEEPEST} levels deep"
+                ),
             ),
         })?;
         read.insert(key, value);
@@ -30,10 +42,26 @@ pub(crate) fn read_config(config: &Bound<'_, PyDict>, project: &str) -> PyResult
     Ok(read)
 }
 
-/// Reads one value; an error without an exception says that it is of no kind that configuration has.
-fn value(object: &Bound<'_, PyAny>, secret: bool, depth: usize) -> Result<ConfigValue, Option<PyErr>> {
-    if depth > 100 {
-        return Err(None);
+/// How deep structures may be nested.
+const DEEPEST: usize = 100;
+
+/// Why a value cannot be one of a configuration.
+enum Misfit {
+    /// It is, or holds, something of a kind that configuration has not.
+    Kind(String),
+    Depth,
+    Raised(PyErr),
+}
+
+impl From<PyErr> for Misfit {
+    fn from(error: PyErr) -> Self {
+        Self::Raised(error)
+    }
+}
+
+fn value(object: &Bound<'_, PyAny>, secret: bool, depth: usize) -> Result<ConfigValue, Misfit> {
+    if depth > DEEPEST {
+        return Err(Misfit::Depth);
     }
     if let Some(inner) = convert::secret_content(object)? {
         return value(&inner, true, depth + 1);
@@ -51,18 +79,15 @@ fn value(object: &Bound<'_, PyAny>, secret: bool, depth: usize) -> Result<Config
     }
     if let Ok(dictionary) = object.cast::<PyDict>() {
         let entries = dictionary.iter().map(|(name, entry)| {
-            let name: String = name.extract().map_err(|_| None)?;
+            let kind = || Misfit::Kind(format!("a key that is {}", convert::kind_of(&name)));
+            let name: String = name.extract().map_err(|_| kind())?;
             Ok((name, value(&entry, secret, depth + 1)?))
         });
-        return entries
-            .collect::<Result<_, Option<PyErr>>>()
-            .map(ConfigValue::Object);
+        return entries.collect::<Result<_, Misfit>>().map(ConfigValue::Object);
     }
     if let Ok(list) = object.cast::<PyList>() {
         let entries = list.iter().map(|entry| value(&entry, secret, depth + 1));
-        return entries
-            .collect::<Result<_, Option<PyErr>>>()
-            .map(ConfigValue::List);
+        return entries.collect::<Result<_, Misfit>>().map(ConfigValue::List);
     }
     if secret {
         // Only texts are encrypted; programs read configuration as texts in any case.
@@ -80,10 +105,10 @@ fn value(object: &Bound<'_, PyAny>, secret: bool, depth: usize) -> Result<Config
         return Ok(ConfigValue::Bool(truth.is_true()));
     }
     if let Ok(number) = object.cast::<PyInt>() {
-        return Ok(ConfigValue::Integer(number.extract().map_err(Some)?));
+        return Ok(ConfigValue::Integer(number.extract()?));
     }
     if let Ok(number) = object.cast::<PyFloat>() {
         return Ok(ConfigValue::Float(number.value()));
     }
-    Err(None)
+    Err(Misfit::Kind(convert::kind_of(object)))
 }

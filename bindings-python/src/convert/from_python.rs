@@ -15,61 +15,19 @@ use stackwright::{
     urn::Urn,
 };
 
-use super::types::Types;
+use super::{
+    nesting::{Above, Misfit},
+    types::Types,
+};
 use crate::errors::OrRaise as _;
 
-/// How deep values may be nested: deeper than any sane program, shallower than the stack.
-const DEEPEST: usize = 400;
-
-/// Why a value can not be one of the engine's, and where it is.
-pub(super) struct Misfit {
-    path: Vec<String>,
-    reason: String,
-}
-
-impl Misfit {
-    fn new(reason: impl Into<String>) -> Self {
-        Self {
-            path: Vec::new(),
-            reason: reason.into(),
-        }
-    }
-
-    fn below(mut self, step: String) -> Self {
-        self.path.push(step);
-        self
-    }
-
-    /// Returns the text for people; `what` names the whole.
-    pub(super) fn describe(&self, what: &str) -> String {
-        let mut text = what.to_owned();
-        for (position, step) in self.path.iter().rev().enumerate() {
-            if position == 0 {
-                text.push_str(": ");
-                text.push_str(step.trim_start_matches('.'));
-            } else {
-                text.push_str(step);
-            }
-        }
-        format!("{text}: {}", self.reason)
-    }
-}
-
-impl From<PyErr> for Misfit {
-    fn from(error: PyErr) -> Self {
-        Self::new(error.to_string())
-    }
-}
-
 /// Reads a mapping with text keys.
-pub(super) fn map(object: &Bound<'_, PyAny>, depth: usize) -> Result<PropertyMap, Misfit> {
-    if depth > DEEPEST {
-        return Err(Misfit::new("is nested too deeply, or contains itself"));
-    }
+pub(super) fn map(object: &Bound<'_, PyAny>, above: &Above<'_>) -> Result<PropertyMap, Misfit> {
+    let above = &above.enter(object)?;
     if let Ok(dictionary) = object.cast::<PyDict>() {
         let mut entries = Vec::with_capacity(dictionary.len());
         for (key, element) in dictionary.iter() {
-            entries.push(entry(&key, &element, depth)?);
+            entries.push(entry(&key, &element, above)?);
         }
         return Ok(entries.into_iter().collect());
     }
@@ -77,7 +35,7 @@ pub(super) fn map(object: &Bound<'_, PyAny>, depth: usize) -> Result<PropertyMap
         let mut entries = Vec::with_capacity(mapping.len()?);
         for pair in mapping.items()?.iter() {
             let (key, element): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
-            entries.push(entry(&key, &element, depth)?);
+            entries.push(entry(&key, &element, above)?);
         }
         return Ok(entries.into_iter().collect());
     }
@@ -87,7 +45,7 @@ pub(super) fn map(object: &Bound<'_, PyAny>, depth: usize) -> Result<PropertyMap
 fn entry(
     key: &Bound<'_, PyAny>,
     element: &Bound<'_, PyAny>,
-    depth: usize,
+    above: &Above<'_>,
 ) -> Result<(SmolStr, PropertyValue), Misfit> {
     let Ok(name) = key.cast::<PyString>() else {
         return Err(Misfit::new(format!(
@@ -96,17 +54,14 @@ fn entry(
         )));
     };
     let name = SmolStr::from(name.to_str()?);
-    match value(element, depth + 1) {
+    match value(element, above) {
         Ok(element) => Ok((name, element)),
         Err(misfit) => Err(misfit.below(format!(".{name}"))),
     }
 }
 
 /// Reads one value.
-pub(super) fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<PropertyValue, Misfit> {
-    if depth > DEEPEST {
-        return Err(Misfit::new("is nested too deeply, or contains itself"));
-    }
+pub(super) fn value(object: &Bound<'_, PyAny>, above: &Above<'_>) -> Result<PropertyValue, Misfit> {
     if let Ok(text) = object.cast::<PyString>() {
         return Ok(PropertyValue::string(text.to_str()?));
     }
@@ -123,24 +78,24 @@ pub(super) fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<PropertyV
         return Ok(PropertyValue::Number(number.value()));
     }
     if object.cast::<PyDict>().is_ok() {
-        return map(object, depth).map(PropertyValue::Object);
+        return map(object, above).map(PropertyValue::Object);
     }
     if let Ok(list) = object.cast::<PyList>() {
-        return array(list.iter(), list.len(), depth);
+        return array(list.iter(), list.len(), &above.enter(object)?);
     }
     if let Ok(tuple) = object.cast::<PyTuple>() {
-        return array(tuple.iter(), tuple.len(), depth);
+        return array(tuple.iter(), tuple.len(), &above.enter(object)?);
     }
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(PropertyValue::Bytes(bytes::Bytes::copy_from_slice(
             bytes.as_bytes(),
         )));
     }
-    if let Some(wrapped) = special(object, depth)? {
+    if let Some(wrapped) = special(object, above)? {
         return Ok(wrapped);
     }
     if object.cast::<PyMapping>().is_ok() {
-        return map(object, depth).map(PropertyValue::Object);
+        return map(object, above).map(PropertyValue::Object);
     }
     Err(Misfit::new(format!(
         "{} is not a property value",
@@ -151,11 +106,11 @@ pub(super) fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<PropertyV
 fn array<'py>(
     elements: impl Iterator<Item = Bound<'py, PyAny>>,
     length: usize,
-    depth: usize,
+    above: &Above<'_>,
 ) -> Result<PropertyValue, Misfit> {
     let mut values = Vec::with_capacity(length);
     for (index, element) in elements.enumerate() {
-        match value(&element, depth + 1) {
+        match value(&element, above) {
             Ok(element) => values.push(element),
             Err(misfit) => return Err(misfit.below(format!("[{index}]"))),
         }
@@ -186,18 +141,19 @@ fn inexact(number: &Bound<'_, PyInt>) -> Misfit {
     ))
 }
 
-fn kind_of(object: &Bound<'_, PyAny>) -> String {
+/// Says of what type something is.
+pub(crate) fn kind_of(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(
         |_| "an object".to_owned(),
         |name| format!("a value of type {name}"),
     )
 }
 
-fn special(object: &Bound<'_, PyAny>, depth: usize) -> Result<Option<PropertyValue>, Misfit> {
+fn special(object: &Bound<'_, PyAny>, above: &Above<'_>) -> Result<Option<PropertyValue>, Misfit> {
     let py = object.py();
     let types = Types::get(py)?;
     if object.is_instance(types.secret.bind(py))? {
-        let inner = value(&object.getattr("value")?, depth + 1)?;
+        let inner = value(&object.getattr("value")?, &above.unwrap(object)?)?;
         return Ok(Some(PropertyValue::secret(inner)));
     }
     if object.is_instance(types.unknown.bind(py))? {
@@ -207,7 +163,7 @@ fn special(object: &Bound<'_, PyAny>, depth: usize) -> Result<Option<PropertyVal
         return Ok(Some(PropertyValue::Asset(Arc::new(asset(object)?))));
     }
     if object.is_instance(types.archive.bind(py))? {
-        return Ok(Some(PropertyValue::Archive(Arc::new(archive(object, depth)?))));
+        return Ok(Some(PropertyValue::Archive(Arc::new(archive(object, above)?))));
     }
     if object.is_instance(types.resource_reference.bind(py))? {
         let reference = reference(object)?;
@@ -260,7 +216,7 @@ fn asset(object: &Bound<'_, PyAny>) -> Result<Asset, Misfit> {
     Ok(Asset { hash, source })
 }
 
-fn archive(object: &Bound<'_, PyAny>, depth: usize) -> Result<Archive, Misfit> {
+fn archive(object: &Bound<'_, PyAny>, above: &Above<'_>) -> Result<Archive, Misfit> {
     let assets = object.getattr("assets")?;
     let source = if assets.is_none() {
         match text_field(object, "path")? {
@@ -269,7 +225,7 @@ fn archive(object: &Bound<'_, PyAny>, depth: usize) -> Result<Archive, Misfit> {
         }
     } else {
         let mut entries = BTreeMap::new();
-        for (name, element) in map(&assets, depth + 1)? {
+        for (name, element) in map(&assets, &above.unwrap(object)?)? {
             if !matches!(element, PropertyValue::Asset(_) | PropertyValue::Archive(_)) {
                 return Err(Misfit::new("is neither an asset nor an archive").below(format!(".{name}")));
             }
@@ -329,7 +285,7 @@ pub(crate) fn find_outputs<'py>(
     let types = Types::get(inputs.py())?;
     let mut found = Vec::new();
     for (key, element) in inputs.iter() {
-        search(types, &key, &element, 0, &mut found)?;
+        search(types, &key, &element, &Above::NOTHING, &mut found)?;
     }
     Ok(found)
 }
@@ -338,7 +294,7 @@ fn search<'py>(
     types: &Types,
     key: &Bound<'py, PyAny>,
     element: &Bound<'py, PyAny>,
-    depth: usize,
+    above: &Above<'_>,
     found: &mut Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
 ) -> PyResult<()> {
     let py = element.py();
@@ -347,25 +303,29 @@ fn search<'py>(
         || element.is_exact_instance_of::<PyInt>()
         || element.is_exact_instance_of::<PyBool>()
         || element.is_exact_instance_of::<PyFloat>();
-    if plain || depth > DEEPEST {
+    if plain {
         return Ok(());
     }
+    // What leads back to itself, or is too deep, is told when the values are read.
+    let Ok(above) = &above.enter(element) else {
+        return Ok(());
+    };
     if let Ok(dictionary) = element.cast::<PyDict>() {
         for (_, inner) in dictionary.iter() {
-            search(types, key, &inner, depth + 1, found)?;
+            search(types, key, &inner, above, found)?;
         }
     } else if let Ok(list) = element.cast::<PyList>() {
         for inner in list.iter() {
-            search(types, key, &inner, depth + 1, found)?;
+            search(types, key, &inner, above, found)?;
         }
     } else if let Ok(tuple) = element.cast::<PyTuple>() {
         for inner in tuple.iter() {
-            search(types, key, &inner, depth + 1, found)?;
+            search(types, key, &inner, above, found)?;
         }
     } else if element.is_instance(types.awaited.bind(py))? {
         found.push((key.clone(), element.clone()));
     } else if element.is_instance(types.secret.bind(py))? {
-        search(types, key, &element.getattr("value")?, depth + 1, found)?;
+        search(types, key, &element.getattr("value")?, above, found)?;
     }
     Ok(())
 }

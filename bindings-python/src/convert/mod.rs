@@ -1,6 +1,7 @@
 //! Values: the engine's property values as plain Python values and back, without a text in between.
 
 mod from_python;
+mod nesting;
 mod to_python;
 mod types;
 
@@ -14,20 +15,23 @@ use stackwright::{
 };
 
 use crate::errors::{OrRaise as _, to_exception};
+use nesting::Above;
 
-pub(crate) use from_python::{ciphertext, find_outputs, secret_content, urn};
+pub(crate) use from_python::{ciphertext, find_outputs, kind_of, secret_content, urn};
 pub(crate) use to_python::dictionary;
 
 /// Reads a dictionary of inputs or outputs; `what` names it in the message of a misfit.
 pub(crate) fn read_map(object: &Bound<'_, PyAny>, what: &str) -> PyResult<PropertyMap> {
     let py = object.py();
-    from_python::map(object, 0).map_err(|misfit| to_exception(py, &Error::invalid(misfit.describe(what))))
+    from_python::map(object, &Above::NOTHING)
+        .map_err(|misfit| to_exception(py, &Error::invalid(misfit.describe(what))))
 }
 
 /// Reads one value; `what` names it in the message of a misfit.
 pub(crate) fn read_value(object: &Bound<'_, PyAny>, what: &str) -> PyResult<PropertyValue> {
     let py = object.py();
-    from_python::value(object, 0).map_err(|misfit| to_exception(py, &Error::invalid(misfit.describe(what))))
+    from_python::value(object, &Above::NOTHING)
+        .map_err(|misfit| to_exception(py, &Error::invalid(misfit.describe(what))))
 }
 
 /// Sends values through the engine's own form and back: what arrives at the other end of a deployment.

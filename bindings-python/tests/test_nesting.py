@@ -1,0 +1,107 @@
+"""Values that contain themselves, and values that are very deep: told with their place, wherever they come in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import stackwright as sw
+
+from conftest import MakeEngine, Memory
+
+THING = "mem:index:Thing"
+
+
+def circle() -> dict[str, Any]:
+    """Returns a dictionary that lies in a list of its own."""
+    tree: dict[str, Any] = {"name": "root"}
+    tree["children"] = [{"parent": tree}]
+    return tree
+
+
+def deep(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"d": value}
+    return value
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside an output"])
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (circle(), "the inputs of \"b\": x.children[0].parent: leads back to x, and a value can not contain itself"),
+        (sw.secret(circle()), "the inputs of \"b\": x.children[0].parent: leads back to x, and"),
+        (deep(10_000), "the inputs of \"b\": x.d.d.d…d.d.d.d: is nested more than 400 levels deep"),
+    ],
+    ids=["circle", "secret circle", "deep"],
+)
+def test_the_inputs_of_a_resource_name_where_they_close_a_circle_or_go_too_deep(
+    make_engine: MakeEngine, memory: Memory, value: object, told: str, beside: bool
+) -> None:
+    async def program(ctx: sw.Context) -> None:
+        a = ctx.resource(THING, "a", {"x": 1})
+        # What cannot be registered is the program's to know, and its end waits for nobody.
+        inputs = {"x": value, "of": a["x"]} if beside else {"x": value}
+        with pytest.raises(sw.InvalidInputError) as caught:
+            await ctx.resource(THING, "b", inputs)
+        assert str(caught.value).startswith(told)
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            assert (await (await engine.stack("shop/dev", program)).up()).changes == {"create": 2}
+
+    asyncio.run(run())
+
+
+def test_everything_that_takes_values_names_a_circle(make_engine: MakeEngine, memory: Memory) -> None:
+    class Endless(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            return sw.CreateResult("id", {"out": circle()})
+
+    async def fails(program: sw.Program, told: str) -> None:
+        result = await (await engine.stack("shop/dev", program)).up().wait()
+        assert result.error is not None and "RecursionError" not in str(result.error)
+        texts = [str(result.error), *(said.message for said in result.diagnostics)]
+        assert any(told in text for text in texts), texts
+
+    engine = make_engine(mem=memory, endless=Endless())
+
+    async def run() -> None:
+        async with engine:
+            place = "children[0].parent: leads back to"
+            await fails(lambda ctx: ctx.export("tree", circle()), f"the stack output \"tree\": {place} the stack output \"tree\"")
+            await fails(lambda ctx: ctx.invoke("mem:index:echo", {"x": circle()}), f"the arguments of \"mem:index:echo\": x.{place} x")
+            await fails(lambda ctx: ctx.resource("endless:index:Thing", "a"), f"out.{place} out")
+
+            async def applied(ctx: sw.Context) -> None:
+                a = ctx.resource(THING, "a", {"x": 1})
+                ctx.resource(THING, "b", {"of": a["x"].apply(lambda _: circle())})
+
+            await fails(applied, f"the inputs of \"b\": of.{place} of")
+            with pytest.raises(sw.InvalidInputError, match="config: the value of shop:x contains itself, or is nested"):
+                await engine.stack("shop/dev", config={"x": circle()})
+            stack = await engine.stack("shop/dev", lambda ctx: None)
+            with pytest.raises(sw.InvalidInputError, match="plan takes what can be written as JSON, .* it contains itself"):
+                stack.up(circle())
+            with pytest.raises(sw.InvalidInputError, match="deployment takes what can be written as JSON, .* contains itself"):
+                await stack.import_deployment(circle())
+
+    asyncio.run(run())
+
+
+def test_a_value_that_lies_in_several_places_is_no_circle(make_engine: MakeEngine, memory: Memory) -> None:
+    shared = {"tags": ["a", "b"]}
+
+    async def program(ctx: sw.Context) -> None:
+        a = ctx.resource(THING, "a", {"left": shared, "right": [shared, shared]})
+        ctx.resource(THING, "b", {"left": shared, "right": [shared, shared], "of": a["left"]})
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            await (await engine.stack("shop/dev", program)).up()
+            wanted = {"left": shared, "right": [shared, shared]}
+            assert list(memory.things.values()) == [wanted, {**wanted, "of": shared}]
+
+    asyncio.run(run())
