@@ -253,3 +253,62 @@ def test_a_provider_that_polls_for_ever_does_not_keep_the_interpreter_from_endin
     ended = subprocess.run([sys.executable, "-c", POLLING], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stderr) == (0, ""), ended
     assert ended.stdout.endswith("canceled\nover\n")
+
+
+@pytest.mark.parametrize("is_sdk", [False, True], ids=["own API", "SDK"])
+def test_a_program_that_computes_is_left_behind_when_the_user_insists(make_engine: MakeEngine, is_sdk: bool) -> None:
+    computing, left = threading.Event(), threading.Event()
+    over = threading.Event()
+    raised: list[BaseException] = []
+
+    def compute() -> None:
+        computing.set()
+        # Stands for a loop that computes, or for a sleep: no engine can end it.
+        assert left.wait(30)
+
+    def program(ctx: sw.Context) -> None:
+        compute()
+        calls = (
+            lambda: ctx.resource(THING, "late"),
+            lambda: ctx.component("box:index:Box", "late"),
+            lambda: ctx.read(THING, "late", "id").wait(),
+            lambda: ctx.invoke("mem:index:echo").wait(),
+            lambda: ctx.log("still here"),
+        )
+        for call in calls:
+            try:
+                call()
+            except BaseException as error:  # noqa: BLE001
+                raised.append(error)
+        over.set()
+
+    def sdk_program() -> None:
+        import pulumi
+
+        compute()
+        try:
+            pulumi.runtime.invoke("mem:index:echo", {})
+        except BaseException as error:  # noqa: BLE001
+            raised.append(error)
+        over.set()
+
+    async def run() -> None:
+        async with make_engine(mem=Memory()) as engine:
+            stack = await engine.stack("shop/dev", sdk_program if is_sdk else program)
+            operation = stack.up()
+            assert await asyncio.to_thread(computing.wait, 20)
+            operation.cancel()
+            operation.cancel()
+            begun = asyncio.get_running_loop().time()
+            result = await operation.wait()
+            assert result.outcome == "canceled" and not over.is_set(), "nobody waits for the thread"
+            assert asyncio.get_running_loop().time() - begun < 4, "what has five seconds otherwise is given up at once"
+            left.set()
+            assert await asyncio.to_thread(over.wait, 20)
+            if not is_sdk:
+                assert [type(error) for error in raised] == [sw.CancelledError] * 5
+                assert {str(error) for error in raised} == {"the operation has ended: nothing is taken any more"}
+            # The stack is free for the next operation.
+            assert (await stack.up(program=chain)).outcome == "succeeded"
+
+    asyncio.run(run())

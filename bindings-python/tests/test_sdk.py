@@ -350,3 +350,21 @@ def test_a_program_can_run_another_stack(make_engine: MakeEngine, memory: Memory
             assert result.outputs == {"nested": "inner", "stack": "outer"}
 
     asyncio.run(run())
+
+
+def test_what_the_sdk_says_of_the_cli_comes_with_words_of_our_own(make_engine: MakeEngine, memory: Memory) -> None:
+    def transforms() -> None:
+        pulumi.runtime.register_resource_transform(lambda arguments: None)
+
+    def hooks() -> None:
+        hook = pulumi.ResourceHook("hook", lambda arguments: None)
+        Thing("a", {}, pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[hook])))
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            for program, feature in ((transforms, "transforms"), (hooks, "resource hooks")):
+                error, told = await failure(await engine.stack("shop/dev", program))
+                assert isinstance(error, sw.ProgramError) and f"does not support {feature}" in str(error)
+                assert told[0].endswith(f"Stackwright, which does not support {feature}; an update of the CLI does not help.)")
+
+    asyncio.run(run())

@@ -23,6 +23,9 @@ pub(crate) use run::{Registered, Run};
 /// How long a program may take to unwind after its run has ended; one that takes longer is left behind, cut off.
 const UNWINDING: std::time::Duration = std::time::Duration::from_secs(10);
 
+/// The same once the user has insisted on the end: nobody can stop a thread, and nobody waits for one that computes or sleeps.
+const INSISTED: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// A program written in Python. `start(run)` sets it going, on a thread or an event loop of its choice, and returns;
 /// the program's end is told to the run object.
 pub(crate) struct PythonProgram {
@@ -52,6 +55,21 @@ impl PythonProgram {
     }
 }
 
+impl PythonProgram {
+    /// Resolves when a program whose run is over is waited for no longer.
+    async fn given_up(&self, context: &ProgramContext) {
+        let clock = &self.runtime.clock;
+        let insisted = async {
+            context.monitor.terminated().await;
+            clock.wait(INSISTED).await;
+        };
+        tokio::select! {
+            () = insisted => {}
+            () = clock.wait(UNWINDING) => {}
+        }
+    }
+}
+
 #[async_trait]
 impl Program for PythonProgram {
     async fn run(&self, context: ProgramContext) -> stackwright::Result<()> {
@@ -65,7 +83,7 @@ impl Program for PythonProgram {
             let run = Bound::new(py, run)?;
             if let Err(error) = start.call1(py, (&run,)) {
                 run.get()
-                    .fail(&format!("the program could not be started: {error}"));
+                    .fail(&format!("the program could not be started: {error}"), false);
             }
             Ok(())
         };
@@ -85,7 +103,7 @@ impl Program for PythonProgram {
             Some(ended) => ended,
             None => tokio::select! {
                 ended = outcome => ended,
-                () = self.runtime.clock.wait(UNWINDING) => {
+                () = self.given_up(&context) => {
                     return Err(Error::new(
                         ErrorKind::Program,
                         "the program was still running after its run had ended; it was left behind",
@@ -95,7 +113,14 @@ impl Program for PythonProgram {
         };
         match ended {
             Ok(None) => Ok(()),
-            Ok(Some(message)) => Err(Error::new(ErrorKind::Program, message)),
+            Ok(Some(failure)) => {
+                let error = Error::new(ErrorKind::Program, failure.message);
+                Err(if failure.is_told {
+                    error.already_reported()
+                } else {
+                    error
+                })
+            }
             Err(_) => Err(Error::new(
                 ErrorKind::Program,
                 "the program ended without saying so",

@@ -12,6 +12,7 @@ use pyo3::{
     types::{PyBytes, PyDict},
 };
 use stackwright::{
+    Error, ErrorKind,
     diagnostic::Severity,
     monitor::{self, Invoke, Monitor, Read, WireStatus},
     program::ProgramContext,
@@ -24,7 +25,7 @@ use super::options;
 use crate::{
     completions::{Completions, Ticket},
     convert,
-    errors::invalid,
+    errors::{invalid, to_exception},
 };
 
 /// What a program is told of its run, and what it talks to.
@@ -34,14 +35,21 @@ pub(crate) struct Run {
     handle: Handle,
     /// The calls whose answers are on their way.
     calls: TaskTracker,
-    outcome: Mutex<Option<oneshot::Sender<Option<String>>>>,
+    outcome: Mutex<Option<oneshot::Sender<Option<Failure>>>>,
+}
+
+/// How a program has failed.
+pub(super) struct Failure {
+    pub(super) message: String,
+    /// Whether the program has told people itself.
+    pub(super) is_told: bool,
 }
 
 impl Run {
     pub(super) fn new(
         context: ProgramContext,
         handle: Handle,
-        outcome: oneshot::Sender<Option<String>>,
+        outcome: oneshot::Sender<Option<Failure>>,
     ) -> Self {
         Self {
             context,
@@ -55,12 +63,25 @@ impl Run {
         &self.context.monitor
     }
 
-    fn end(&self, outcome: Option<String>) {
+    fn end(&self, outcome: Option<Failure>) {
         let sender = self.outcome.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(sender) = sender {
             // The engine has gone on already when the program took too long to unwind.
             let _told = sender.send(outcome);
         }
+    }
+
+    /// Refuses a call once nothing is answered any more. A program that only computes between its calls hears of the end
+    /// here.
+    fn require_open(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.monitor().is_closed() {
+            return Ok(());
+        }
+        let error = Error::new(
+            ErrorKind::Cancelled,
+            "the operation has ended: nothing is taken any more",
+        );
+        Err(to_exception(py, &error))
     }
 
     fn settle<T: Send + 'static>(
@@ -71,7 +92,7 @@ impl Run {
     ) {
         let work = async move {
             let answer = answer.await;
-            ticket.settle(answer.map_err(stackwright::Error::from), convert);
+            ticket.settle(answer.map_err(Error::from), convert);
         };
         drop(self.handle.spawn(self.calls.track_future(work)));
     }
@@ -160,9 +181,13 @@ impl Run {
         self.end(None);
     }
 
-    /// Says that the program has raised an error.
-    pub(crate) fn fail(&self, message: &str) {
-        self.end(Some(message.to_owned()));
+    /// Says that the program has raised an error; `is_told` when people have heard of it already.
+    #[pyo3(signature = (message, is_told=false))]
+    pub(crate) fn fail(&self, message: &str, is_told: bool) {
+        self.end(Some(Failure {
+            message: message.to_owned(),
+            is_told,
+        }));
     }
 
     /// Answers one call of the protocol and waits for it, without the interpreter's lock.
@@ -188,6 +213,7 @@ impl Run {
     /// Says something to people; `severity` is `debug`, `info`, `warning` or `error`.
     #[pyo3(signature = (severity, message, urn=None))]
     fn log(&self, py: Python<'_>, severity: &str, message: &str, urn: Option<&str>) -> PyResult<()> {
+        self.require_open(py)?;
         let severity = match severity {
             "debug" => Severity::Debug,
             "info" => Severity::Info,
@@ -202,6 +228,7 @@ impl Run {
 
     /// Sets one of the stack's outputs.
     fn export(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.require_open(value.py())?;
         let value = convert::read_value(value, &format!("the stack output {name:?}"))?;
         self.monitor().export(name, value);
         Ok(())
@@ -227,6 +254,7 @@ impl Run {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
+        self.require_open(py)?;
         let registration = monitor::Registration {
             resource_type: resource_type.into(),
             name: name.to_owned(),
@@ -250,6 +278,7 @@ impl Run {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
+        self.require_open(py)?;
         let urn = convert::urn(py, urn)?;
         let outputs = convert::read_map(outputs, "the outputs of a component")?;
         let monitor = self.monitor().clone();
@@ -273,6 +302,7 @@ impl Run {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
+        self.require_open(py)?;
         let registration = options::read(options)?;
         let read = Read {
             resource_type: resource_type.into(),
@@ -303,6 +333,7 @@ impl Run {
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
+        self.require_open(py)?;
         let registration = options::read(options)?;
         let invoke = Invoke {
             token: token.to_owned(),

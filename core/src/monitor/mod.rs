@@ -230,6 +230,11 @@ impl Monitor {
         self.0.generator.executor().control().cancelled().await;
     }
 
+    /// Resolves when the user insists on the run's end: what is being worked on is given up.
+    pub async fn terminated(&self) {
+        self.0.generator.executor().control().terminated().await;
+    }
+
     /// Resolves when the monitor has ended.
     pub async fn closed(&self) {
         self.0.closed.cancelled().await;

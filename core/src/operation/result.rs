@@ -76,7 +76,12 @@ impl OperationResult {
             append(&mut tree, &said.join("\n"));
         }
         if let Some(error) = &self.error {
-            append(&mut tree, error.words());
+            // What a program told of its failure ends with the error: a traceback, for instance.
+            let is_told =
+                error.kind() == ErrorKind::Program && said.iter().any(|told| told.contains(error.words()));
+            if !is_told {
+                append(&mut tree, error.words());
+            }
             if let Some(urn) = error.urn() {
                 tree.push_str(&format!("  resource: {urn}\n"));
             }

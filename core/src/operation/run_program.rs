@@ -137,6 +137,8 @@ impl Frame {
     fn with_reason(&self, error: Error) -> Error {
         let said = self.events.diagnostics();
         match said.iter().find(|said| said.severity == Severity::Error) {
+            // What was told names the error itself: no need to say it again.
+            Some(said) if said.message.contains(error.message()) => error,
             Some(said) => {
                 let text = format!("{}: {}", error.message(), said.message);
                 Error::new(error.kind(), text).already_reported()

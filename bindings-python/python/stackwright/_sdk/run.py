@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import re
 import threading
 import traceback
 from collections.abc import Callable
@@ -26,6 +27,15 @@ _PATIENCE: Final = 1.0
 """How long a program may go on after its calls have been refused, in seconds, before its tasks are cancelled."""
 
 
+Failure = tuple[str, bool]
+"""How a program failed, and whether people have been told."""
+
+_REFUSED: Final = re.compile(r"The Pulumi CLI does not support (.+?)\. Please update the Pulumi CLI")
+"""What the SDK raises by itself when it is told that the engine lacks a feature."""
+
+_OWN_WORDS: Final = "(No Pulumi CLI runs this program, but Stackwright, which does not support {feature}; an update of the CLI does not help.)"
+
+
 def start(program: Callable[[], Any], run: Run, failures: list[BaseException]) -> None:
     """Starts the thread of a program and returns; what the program raises is added to ``failures``."""
     name = f"stackwright program {run.project}/{run.stack}"
@@ -41,13 +51,14 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
     except BaseException as error:  # noqa: BLE001  # the operation waits for an end
         run.fail(f"the program could not be started: {error}")
         return
+    failure: Failure | None
     try:
         asyncio.set_event_loop(loop)
         _configure(run, loop)
         failure = _outcome(program, run, loop, failures)
         _clean_up(loop)
     except BaseException as error:  # noqa: BLE001
-        failure = f"the program could not be run: {error}"
+        failure = f"the program could not be run: {error}", False
     finally:
         unwatch(loop)
         asyncio.set_event_loop(None)
@@ -55,7 +66,7 @@ def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
     if failure is None or run.ended:
         run.succeed()
     else:
-        run.fail(failure)
+        run.fail(*failure)
 
 
 def _configure(run: Run, loop: ProgramLoop) -> None:
@@ -80,8 +91,9 @@ def _configure(run: Run, loop: ProgramLoop) -> None:
 
 def _outcome(
     program: Callable[[], Any], run: Run, loop: ProgramLoop, failures: list[BaseException]
-) -> str | None:
+) -> Failure | None:
     """Runs the program to its end and returns how it failed."""
+
     def checked() -> Any:
         returned = program()
         refuse_generator(returned)
@@ -98,7 +110,7 @@ def _outcome(
     try:
         loop.run_until_complete(main)
     except asyncio.CancelledError:
-        return "the program was cancelled"
+        return "the program was cancelled", False
     except pulumi.RunError as error:
         failures.append(error)
         return _tell(run, str(error), str(error))
@@ -116,10 +128,14 @@ def _outcome(
     return None
 
 
-def _tell(run: Run, diagnostic: str | None, failure: str) -> str:
-    if diagnostic is not None and not run.ended:
-        run.log("error", diagnostic)
-    return failure
+def _tell(run: Run, diagnostic: str | None, failure: str) -> Failure:
+    if diagnostic is None or run.ended:
+        return failure, False
+    refused = _REFUSED.search(diagnostic)
+    if refused is not None:
+        diagnostic += f"\n{_OWN_WORDS.format(feature=refused[1])}"
+    run.log("error", diagnostic)
+    return failure, True
 
 
 def _quiet(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
