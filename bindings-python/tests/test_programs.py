@@ -277,7 +277,7 @@ def test_what_a_task_asks_for_after_the_programs_end_is_refused(
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
             await (await engine.stack("shop/dev", program)).up()
-            with pytest.raises(sw.InvalidInputError, match=" came after the program's end, and is left out") as caught:
+            with pytest.raises(sw.InvalidInputError, match=" came after the program had ended, and is left out") as caught:
                 ask()
             assert caught.value.hints and memory.calls == []
 
@@ -311,7 +311,7 @@ def test_people_are_told_of_a_resource_that_came_too_late(make_engine: MakeEngin
             await stack.up()
             result = await stack.up(program=outlived).wait()
             said = [said.message for said in result.diagnostics if said.severity == "error"]
-            assert said == ["the resource 'late' came after the program's end, and is left out"]
+            assert said == ["the resource 'late' came after the program had ended, and is left out"]
             with pytest.raises(sw.InvalidInputError, match="'late'"):
                 await tasks[0]
 

@@ -229,7 +229,7 @@ class Context:
         """
         if not self._over:
             return
-        text = f"{what} came after the program's end, and is left out"
+        text = f"{what} came after the program had ended, and is left out"
         if not self._run.ended:
             self._run.log("error", text)
         raise InvalidInputError(text, hints=["await the tasks, or join the threads, of a program before it returns"])
