@@ -14,7 +14,7 @@ use std::{
 };
 
 use stackwright::{
-    plugin::{PluginCommand, PluginProcess, PluginTimeouts, Start},
+    plugin::{Inheritance, PluginCommand, PluginProcess, PluginTimeouts, Start},
     runtime::Runtime,
 };
 
@@ -37,6 +37,7 @@ async fn host() {
         },
         engine_address: String::new(),
         directory: None,
+        inheritance: Inheritance::now(),
         environment: Vec::new(),
         visible: false,
         sink: None,

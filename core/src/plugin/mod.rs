@@ -1,17 +1,22 @@
 //! Plugin processes: finding, starting, listening to and reaping them, and nothing else.
 
+mod code;
 mod disposition;
 mod environment;
 mod find;
 mod guard;
+mod inheritance;
 mod output;
 mod port;
 mod process;
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
+pub(crate) use code::PluginCode;
 pub use environment::PluginEnvironment;
 pub use find::{FoundPlugin, PluginOrigin, PluginQuery, find};
+pub use inheritance::Inheritance;
+pub(crate) use inheritance::InheritanceDigest;
 pub use output::{DiagnosticSink, OutputRoute};
 pub use process::{PluginProcess, Start};
 

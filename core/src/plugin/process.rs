@@ -22,7 +22,7 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     plugin::{
-        DiagnosticSink, OutputRoute, PluginCommand, PluginTimeouts,
+        DiagnosticSink, Inheritance, OutputRoute, PluginCommand, PluginTimeouts,
         disposition::ignores_interrupts,
         guard::{Group, Guard, Lifeline},
         output::Stream,
@@ -47,6 +47,8 @@ pub struct Start {
     pub engine_address: String,
     /// The working directory; `None` is the host's.
     pub directory: Option<PathBuf>,
+    /// The variables that it takes over from the host; those of the command and those below come on top.
+    pub inheritance: Inheritance,
     /// Variables beside those of the host and of the command.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether people shall see what it writes.
@@ -280,6 +282,8 @@ fn spawn(start: &Start, group: i32) -> std::io::Result<Child> {
     command
         .args(&start.command.arguments)
         .arg(&start.engine_address)
+        .env_clear()
+        .envs(start.inheritance.variables())
         .envs(
             start
                 .command

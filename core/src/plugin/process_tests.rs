@@ -15,6 +15,7 @@ fn script(text: &str) -> Start {
         },
         engine_address: "127.0.0.1:1".into(),
         directory: None,
+        inheritance: Inheritance::now(),
         environment: vec![("PULUMI_PROJECT".into(), "shop".into())],
         visible: false,
         sink: None,
@@ -113,6 +114,28 @@ async fn a_plugin_that_never_ends_its_first_line_is_refused() {
     ))
     .await;
     assert!(message.contains("wrote an invalid port to stdout: \"xxxx"));
+}
+
+#[tokio::test]
+async fn a_plugin_gets_the_host_s_variables_as_they_were_when_it_was_asked_for() {
+    let (sink, mut seen) = sink();
+    let text = r#"echo 4711; echo "$TOKEN $GIVEN_BY_COMMAND $([ -n "$PATH" ] && echo found)"; exec sleep 60"#;
+    let inheritance = Inheritance::now()
+        .with("TOKEN", "of the host")
+        .with("GIVEN_BY_COMMAND", "no");
+    let process = PluginProcess::start(
+        Start {
+            inheritance,
+            sink,
+            visible: true,
+            ..script(text)
+        },
+        &runtime(),
+    )
+    .await
+    .unwrap();
+    assert_eq!(seen.recv().await.unwrap().message, "of the host yes found");
+    process.close().await;
 }
 
 #[tokio::test]

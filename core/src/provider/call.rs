@@ -185,7 +185,7 @@ pub struct DiffResponse {
 }
 
 /// Configures a provider.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ConfigureRequest {
     /// The provider resource.
     pub urn: Urn,

@@ -12,23 +12,20 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     plugin::{
-        DiagnosticSink, FoundPlugin, PluginEnvironment, PluginOrigin, PluginProcess, PluginQuery,
-        PluginSettings, PluginTimeouts, Start, find,
+        DiagnosticSink, FoundPlugin, Inheritance, PluginEnvironment, PluginOrigin, PluginQuery,
+        PluginSettings, PluginTimeouts, find,
     },
     provider::{
         Capabilities, HandshakeRequest, Installations, PackageSource, PluginInstaller, Provider,
         ProviderError, ProviderPool, Resolution, ResolutionRequest, Resolver,
         grpc::{GrpcOptions, GrpcProvider, Parameter, StatusService, ViewTokens},
         installing,
-        pool::{Instance, LaunchKey, Launcher},
+        launch::Launch,
         settings::ProviderSettings,
         shared::SharedProviders,
     },
     runtime::Runtime,
 };
-
-/// Providers whose output is meant for people: the program's own code runs in them.
-const DYNAMIC: [&str; 2] = ["pulumi-nodejs", "pulumi-python"];
 
 /// Knows where the Engine service listens; it need not listen before it is first asked.
 #[async_trait]
@@ -49,7 +46,7 @@ pub trait EngineAddress: Send + Sync + 'static {
 }
 
 /// Returns what a plugin is greeted with.
-async fn greeting(engine: &dyn EngineAddress) -> Result<HandshakeRequest> {
+pub(super) async fn greeting(engine: &dyn EngineAddress) -> Result<HandshakeRequest> {
     let address = engine.engine_address().await?;
     Ok(HandshakeRequest {
         codegen_address: engine.serves_packages().then(|| address.clone()),
@@ -239,18 +236,7 @@ impl ProviderLoader {
             let place = plugin.command.program.display();
             sink(Diagnostic::warning(format!("using {name} from $PATH at {place}")));
         }
-        let launch = Launch {
-            key: LaunchKey {
-                name: wish.plugin.clone(),
-                version: wish.version.clone(),
-                command: plugin.command,
-                directory: context.directory.clone(),
-                environment: context.environment.variables(&wish.plugin),
-                parameter: wish.parameter.clone(),
-            },
-            sink: context.sink.clone(),
-            parts: Arc::clone(parts),
-        };
+        let launch = Launch::prepare(wish, plugin.command, context, Inheritance::now(), parts).await?;
         let (provider, capabilities) = parts.pool.lease(Arc::new(launch)).await?;
         Ok(PreparedProvider {
             provider,
@@ -330,7 +316,7 @@ impl PackageSource for WeakLoader {
     }
 }
 
-fn status_service(parts: &LoaderParts, address: &str) -> StatusService {
+pub(super) fn status_service(parts: &LoaderParts, address: &str) -> StatusService {
     StatusService {
         address: address.to_owned(),
         tokens: parts.engine.view_tokens(),
@@ -355,7 +341,7 @@ fn query(request: &ResolutionRequest) -> PluginQuery {
     }
 }
 
-fn refusal(name: &str, error: &ProviderError) -> Error {
+pub(super) fn refusal(name: &str, error: &ProviderError) -> Error {
     Error::new(ErrorKind::Provider, error.message.clone())
         .with_provider(name)
         .with_phase("load")
@@ -378,71 +364,6 @@ async fn greet_in_process(
     })
 }
 
-/// How to start one more process of the same kind.
-struct Launch {
-    key: LaunchKey,
-    sink: Option<DiagnosticSink>,
-    parts: Arc<LoaderParts>,
-}
-
-#[async_trait]
-impl Launcher for Launch {
-    fn key(&self) -> &LaunchKey {
-        &self.key
-    }
-
-    fn sink(&self) -> Option<DiagnosticSink> {
-        self.sink.clone()
-    }
-
-    async fn launch(&self) -> Result<Instance> {
-        let parts = &self.parts;
-        let key = &self.key;
-        let settings = &parts.plugins;
-        let greeting = greeting(&*parts.engine).await?;
-        let engine = greeting.engine_address.clone().unwrap_or_default();
-        let start = Start {
-            label: format!("{} (resource)", key.name),
-            command: key.command.clone(),
-            engine_address: engine.clone(),
-            directory: key.directory.clone(),
-            environment: key.environment.clone(),
-            visible: DYNAMIC.contains(&key.name.as_str()),
-            sink: self.sink.clone(),
-            guard_shell: settings.guard_shell.clone(),
-            timeouts: settings.timeouts,
-        };
-        let named = |error: Error| error.with_provider(key.name.clone());
-        let process = PluginProcess::start(start, &parts.runtime).await.map_err(named)?;
-        let provider = GrpcProvider::over_process(
-            &key.name,
-            process,
-            settings.timeouts,
-            parts.options,
-            &parts.runtime,
-        )
-        .await?
-        .with_status(status_service(parts, &engine));
-        let refused = |error| refusal(&key.name, &error);
-        let capabilities = provider.handshake(greeting).await.map_err(refused)?;
-        // Of the plugin itself: made a package, it may tell that package's version.
-        let info = provider.plugin_info().await.map_err(refused)?;
-        if let Some(parameter) = &key.parameter {
-            provider.parameterize(parameter).await.map_err(refused)?;
-        }
-        if let (Some(wanted), Some(have), Some(sink)) = (&key.version, &info.version, &self.sink)
-            && have.cmp_precedence(wanted).is_lt()
-        {
-            let name = &key.name;
-            sink(Diagnostic::warning(format!(
-                "resource plugin {name} is expected to have version >={wanted}, but has {have}; \
-                 the wrong version may be on your path, or this may be a bug in the plugin"
-            )));
-        }
-        Ok(Instance::new(provider, capabilities))
-    }
-}
-
 #[cfg(test)]
 #[path = "loader_tests.rs"]
-mod tests;
+pub(super) mod tests;

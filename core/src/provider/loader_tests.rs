@@ -84,7 +84,7 @@ fn parts(engine: Arc<Engine>, pool: PoolSettings) -> LoaderParts {
 }
 
 /// Parts in which `files` is a process that says that it listens on `port`.
-fn with_process(port: u16, pool: PoolSettings) -> LoaderParts {
+pub(in crate::provider) fn with_process(port: u16, pool: PoolSettings) -> LoaderParts {
     let mut parts = parts(Arc::default(), pool);
     let command = PluginCommand {
         program: "/bin/sh".into(),
@@ -119,7 +119,7 @@ async fn failure(parts: &LoaderParts) -> Error {
     }
 }
 
-fn configuration(region: &str) -> ConfigureRequest {
+pub(in crate::provider) fn configuration(region: &str) -> ConfigureRequest {
     ConfigureRequest {
         urn: Urn::parse("urn:pulumi:dev::shop::pulumi:providers:files::default").unwrap(),
         name: "default".into(),
@@ -128,7 +128,7 @@ fn configuration(region: &str) -> ConfigureRequest {
     }
 }
 
-fn check() -> CheckRequest {
+pub(in crate::provider) fn check() -> CheckRequest {
     CheckRequest {
         urn: Urn::parse("urn:pulumi:dev::shop::files:index:File::a").unwrap(),
         resource_type: "files:index:File".into(),
@@ -142,7 +142,7 @@ fn check() -> CheckRequest {
 }
 
 /// A provider that takes greetings, configurations and checks.
-fn fake() -> (Fake, Arc<Mutex<Vec<&'static str>>>) {
+pub(in crate::provider) fn fake() -> (Fake, Arc<Mutex<Vec<&'static str>>>) {
     let fake = Fake {
         check: Some(Box::new(|_| {
             Ok(stackwright_proto::pulumirpc::CheckResponse::default())
@@ -154,7 +154,7 @@ fn fake() -> (Fake, Arc<Mutex<Vec<&'static str>>>) {
     (fake, calls)
 }
 
-fn count(calls: &Mutex<Vec<&'static str>>, name: &str) -> usize {
+pub(in crate::provider) fn count(calls: &Mutex<Vec<&'static str>>, name: &str) -> usize {
     calls.lock().unwrap().iter().filter(|call| **call == name).count()
 }
 

@@ -9,6 +9,7 @@ mod failed;
 pub mod grpc;
 mod installer;
 mod installing;
+mod launch;
 mod loader;
 mod package;
 mod pool;

@@ -67,7 +67,7 @@ impl LeasedProvider {
     async fn instance_for(&self, request: &ConfigureRequest) -> ProviderResult<Arc<Instance>> {
         let fits = |instance: &Instance| {
             let configuration = instance.configuration();
-            configuration.as_ref().is_none_or(|have| *have == request.inputs)
+            configuration.as_ref().is_none_or(|have| have == request)
         };
         let current = self.instance()?;
         if fits(&current) {
@@ -76,7 +76,7 @@ impl LeasedProvider {
         let waiting = self
             .pool
             .take(self.launcher.as_ref(), |instance| {
-                instance.configuration().as_ref() == Some(&request.inputs)
+                instance.configuration().as_ref() == Some(request)
             })
             .or_else(|| self.pool.take(self.launcher.as_ref(), fits));
         let instance = match waiting {
@@ -132,7 +132,7 @@ impl Provider for LeasedProvider {
             if configuration.is_some() {
                 return Ok(None);
             }
-            *configuration = Some(request.inputs.clone());
+            *configuration = Some(request.clone());
         }
         instance.provider.configure(request).await
     }

@@ -14,10 +14,9 @@ use async_trait::async_trait;
 
 use crate::{
     error::Result,
-    plugin::{DiagnosticSink, PluginCommand},
-    property::PropertyMap,
+    plugin::{DiagnosticSink, InheritanceDigest, PluginCode, PluginCommand},
     provider::{
-        Capabilities, Provider,
+        Capabilities, ConfigureRequest, Provider,
         grpc::{GrpcProvider, Parameter},
     },
     runtime::Runtime,
@@ -27,13 +26,18 @@ mod leased;
 
 use leased::LeasedProvider;
 
-/// How long and how many processes wait.
+/// How many plugin processes wait for their next use, and how long.
+///
+/// Whoever uses plugins that read what may change at any time, and only when they are configured (files with credentials, for
+/// instance), shortens [`Self::age_limit`] or sets [`Self::capacity`] to 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
     /// The most that wait at a time; 0 ends each process with its use.
     pub capacity: usize,
     /// How long one waits before it is ended.
     pub idle_limit: Duration,
+    /// How long after its start one is used again at most.
+    pub age_limit: Duration,
 }
 
 impl Default for PoolSettings {
@@ -41,6 +45,7 @@ impl Default for PoolSettings {
         Self {
             capacity: 16,
             idle_limit: Duration::from_secs(60),
+            age_limit: Duration::from_secs(5 * 60),
         }
     }
 }
@@ -51,7 +56,12 @@ pub(crate) struct LaunchKey {
     pub(crate) name: String,
     pub(crate) version: Option<semver::Version>,
     pub(crate) command: PluginCommand,
+    /// The working directory, also where it is the host's.
     pub(crate) directory: Option<PathBuf>,
+    /// What the host's environment was.
+    pub(crate) inherited: InheritanceDigest,
+    /// `None` when nobody can tell whether the code is the same: no process is used again then.
+    pub(crate) code: Option<PluginCode>,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) parameter: Option<Parameter>,
 }
@@ -68,8 +78,10 @@ pub(crate) trait Launcher: Send + Sync + 'static {
 pub(crate) struct Instance {
     provider: GrpcProvider,
     capabilities: Capabilities,
+    /// When it was started, by the runtime's clock.
+    started: Duration,
     /// What it was configured with, which can not be changed any more.
-    configuration: Mutex<Option<PropertyMap>>,
+    configuration: Mutex<Option<ConfigureRequest>>,
     /// Calls that have begun and not ended; a call that was given up never ends, as the plugin may still work on it.
     unfinished: AtomicUsize,
     /// Set when it must not be used again.
@@ -77,17 +89,18 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    pub(crate) fn new(provider: GrpcProvider, capabilities: Capabilities) -> Self {
+    pub(crate) fn new(provider: GrpcProvider, capabilities: Capabilities, started: Duration) -> Self {
         Self {
             provider,
             capabilities,
+            started,
             configuration: Mutex::default(),
             unfinished: AtomicUsize::new(0),
             spent: AtomicBool::new(false),
         }
     }
 
-    fn configuration(&self) -> MutexGuard<'_, Option<PropertyMap>> {
+    fn configuration(&self) -> MutexGuard<'_, Option<ConfigureRequest>> {
         self.configuration.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -108,8 +121,11 @@ impl Instance {
 
 /// A shelf of idle plugin processes. Clones share it.
 ///
-/// A process is leased to one user at a time. It stays warm from one operation to the next, also of another stack, as
-/// long as command line, environment, directory and configuration are the same. Every process ends with the pool.
+/// A process is leased to one user at a time. It stays warm from one operation to the next, which must not notice: it has
+/// been started by the same command line, from the same executable, with the same environment (the host's and the
+/// project's) in the same directory, and configured as the same provider resource (of the same stack) with the same
+/// inputs. Processes of scripts and interpreters are not kept: what code they have loaded, only they know. Every process
+/// ends with the pool.
 #[derive(Clone)]
 pub struct ProviderPool(Arc<Shelf>);
 
@@ -172,10 +188,12 @@ impl ProviderPool {
                 .idle
                 .iter()
                 .rposition(|idle| idle.key == *launcher.key() && fits(&idle.instance))?;
-            let idle = state.idle.remove(position);
-            if idle.instance.is_reusable() {
-                idle.instance.send_output_to(launcher.sink());
-                return Some(idle.instance);
+            let instance = state.idle.remove(position).instance;
+            if self.0.is_too_old(&instance) {
+                self.close_in_background(instance);
+            } else if instance.is_reusable() {
+                instance.send_output_to(launcher.sink());
+                return Some(instance);
             }
         }
     }
@@ -185,7 +203,9 @@ impl ProviderPool {
         instance.send_output_to(None);
         let shelf = &self.0;
         let mut state = shelf.state();
-        if state.closed || shelf.settings.capacity == 0 || !instance.is_reusable() {
+        let comparable = key.code.is_some();
+        let spent = !instance.is_reusable() || shelf.is_too_old(&instance);
+        if state.closed || shelf.settings.capacity == 0 || !comparable || spent {
             return Some(instance);
         }
         let surplus = (state.idle.len() >= shelf.settings.capacity).then(|| state.idle.remove(0).instance);
@@ -208,11 +228,13 @@ impl ProviderPool {
     /// Takes a process back without waiting for the end of one that must go.
     fn put_in_background(&self, key: &LaunchKey, instance: Arc<Instance>) {
         if let Some(surplus) = self.put(key, instance) {
-            self.0
-                .runtime
-                .spawner
-                .spawn(async move { surplus.provider.close().await });
+            self.close_in_background(surplus);
         }
+    }
+
+    fn close_in_background(&self, instance: Arc<Instance>) {
+        let spawner = &self.0.runtime.spawner;
+        spawner.spawn(async move { instance.provider.close().await });
     }
 
     /// Ends all waiting processes, and from now on each as it returns.
@@ -229,6 +251,10 @@ impl ProviderPool {
 impl Shelf {
     fn state(&self) -> MutexGuard<'_, ShelfState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_too_old(&self, instance: &Instance) -> bool {
+        self.runtime.clock.elapsed().saturating_sub(instance.started) >= self.settings.age_limit
     }
 
     /// Takes out those that have waited too long; ends the sweeping when nothing is left.

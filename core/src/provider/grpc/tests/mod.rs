@@ -24,7 +24,7 @@ use super::{
     *,
 };
 use crate::{
-    plugin::{PluginCommand, PluginProcess, PluginTimeouts, Start},
+    plugin::{Inheritance, PluginCommand, PluginProcess, PluginTimeouts, Start},
     property::{Asset, AssetSource, PropertyMap, PropertyValue, Unknown},
     provider::{DiffChanges, ProviderStatus, Views},
     urn::Urn,

@@ -17,6 +17,7 @@ async fn process(port: u16, script: &str) -> PluginProcess {
         },
         engine_address: String::new(),
         directory: None,
+        inheritance: Inheritance::now(),
         environment: vec![],
         visible: false,
         sink: None,
