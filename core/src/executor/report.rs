@@ -84,12 +84,14 @@ impl Executor {
             .subject()
             .map(|state| state.resource_type.clone())
             .unwrap_or_default();
+        // A plain import takes the place of nothing; what goes with it only says that something was deleted.
+        let old = step.old.as_ref().filter(|_| step.op != StepOp::Import);
         StepEvent {
             metadata: StepMetadata {
                 op,
                 urn: step.urn.clone(),
                 resource_type,
-                old: step.old.as_ref().map(|old| StateMetadata(Arc::clone(&old.state))),
+                old: old.map(|old| StateMetadata(Arc::clone(&old.state))),
                 new: new.map(|state| StateMetadata(Arc::clone(state))),
                 keys: step.keys.clone(),
                 diffs: step.diffs.clone(),

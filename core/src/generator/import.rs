@@ -28,9 +28,12 @@ impl Generator {
 
     /// Reads the thing and records it; the registration goes on as if it had always been recorded so. When that fails
     /// and the run goes on, the failure is the registration's answer.
+    ///
+    /// `is_reminder` says that the thing of the old record was deleted in this run for another's replacement.
     pub(super) async fn import(
         &self,
         registering: &Registering,
+        is_reminder: bool,
     ) -> Result<ControlFlow<RegisterOutcome, StateRef>, Unanswered> {
         let Registering {
             urn,
@@ -40,7 +43,8 @@ impl Generator {
             ..
         } = registering;
         let new = Arc::new(new_state(goal, urn.clone(), None));
-        let op = if old.is_some() {
+        let replaced = old.as_ref().filter(|_| !is_reminder);
+        let op = if replaced.is_some() {
             StepOp::ImportReplacement
         } else {
             StepOp::Import
@@ -48,13 +52,12 @@ impl Generator {
         let import = Step::new(op, old.clone(), Some(Arc::clone(&new)))
             .map(|step| step.with_provider(provider.clone()));
         let chain: Vec<Step> = import.into_iter().collect();
-        let marker = old
-            .as_ref()
-            .and_then(|old| Step::new(StepOp::Replace, Some(old.clone()), Some(Arc::clone(&new))));
+        let marker =
+            replaced.and_then(|old| Step::new(StepOp::Replace, Some(old.clone()), Some(Arc::clone(&new))));
         self.plan_steps(chain.iter().chain(&marker))?;
         match self.executor.run_chain(chain).await {
             Ok(outcome) => {
-                if let Some(old) = old {
+                if let Some(old) = replaced {
                     if let Some(mut step) = marker {
                         drop(self.executor.run_step(&mut step).await);
                     }

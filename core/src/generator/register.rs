@@ -116,7 +116,7 @@ impl Generator {
             let skipped = Box::pin(self.check_skipped(urn, old, goal, skipped)).await;
             return skipped.map(Decision::Answer);
         }
-        let recreating = match &old {
+        let mut recreating = match &old {
             Some(old) => self.claims.begin(&urn, old).await,
             None => None,
         };
@@ -148,9 +148,11 @@ impl Generator {
         self.note_renamed_provider(&registering);
         self.plan_request(&registering)?;
         let mut imported = false;
-        if self.must_import(&registering) && recreating.is_none() {
+        if self.must_import(&registering) {
+            // Of what was deleted for another's replacement only a reminder is left, which goes with the import.
+            let is_reminder = recreating.take().is_some();
             // Rare, and so it is kept out of what every registration has room for.
-            registering.old = match Box::pin(self.import(&registering)).await? {
+            registering.old = match Box::pin(self.import(&registering, is_reminder)).await? {
                 ControlFlow::Continue(imported) => Some(imported),
                 ControlFlow::Break(outcome) => return Ok(Decision::Answer(outcome)),
             };
