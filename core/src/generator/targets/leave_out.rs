@@ -21,8 +21,9 @@ impl Generator {
         self.refuse_gaps(urn, &old.state)?;
         self.claims.leave_out(urn, old, &self.base);
         if self.options.purpose == Purpose::Refresh && old.state.custom && old.state.urn == *urn {
-            // What is not read needs no step.
+            // What is not read needs no step, and is there all the same for what asks about it.
             self.claims.leave_unrecorded(urn);
+            self.executor.publish(old);
             return Ok(Decision::Answer(done(Arc::clone(&old.state))));
         }
         let new = under_present_urn(urn, old);
