@@ -16,7 +16,8 @@ impl Executor {
         };
         let operation = journal.next_operation_id();
         let pending = pending_kind(step);
-        if pending.is_some() || step.op != StepOp::Replace && self.works(step) {
+        let recorded = pending.is_some() || step.op != StepOp::Replace && self.works(step);
+        if recorded && !step.detail.goes_along {
             let record = JournalRecord::Begin {
                 op: step.op,
                 pending,
@@ -82,7 +83,7 @@ impl Executor {
         result_op: StepOp,
         new: Option<&StateRef>,
     ) -> Option<JournalRecord> {
-        if self.journal.is_none() || step.op == StepOp::Replace {
+        if self.journal.is_none() || step.op == StepOp::Replace || step.detail.goes_along {
             return None;
         }
         if step.detail.skipped_create {
@@ -132,6 +133,8 @@ impl Executor {
             }
             _ => removed.extend(old.map(|old| old.id)),
         }
+        let along = step.along.iter().filter_map(|guest| guest.old.as_ref());
+        marked.extend(along.map(|old| (old.id, StateMark::PendingReplacement)));
         let elided = matches!((old, &recorded), (Some(old), Some(new)) if is_elided(step, old, &new.state));
         Some(JournalRecord::Success {
             op: step.op,

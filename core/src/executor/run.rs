@@ -140,9 +140,13 @@ impl Executor {
             asked.clone_from(&new.state);
         }
         let mut published = self.close_views(step);
-        if new.is_none() && (!published.is_empty() || self.has_views(step)) {
+        let dismisses = new.is_none() && !step.detail.goes_along;
+        if dismisses && (!published.is_empty() || self.has_views(step)) {
             let published = std::mem::take(&mut published);
             Box::pin(self.dismiss_views(step, result_op, published)).await?;
+        }
+        for guest in step.along.iter().filter(|guest| self.has_views(guest)) {
+            Box::pin(self.dismiss_views(guest, guest.op, Vec::new())).await?;
         }
         let end = self.end(step, result_op, new.as_ref());
         self.record(operation, end).await?;

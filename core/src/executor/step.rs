@@ -36,6 +36,8 @@ pub struct Step {
     pub detail: StepDetail,
     /// Where the provider publishes what it does to views; the executor opens it.
     pub views: Views,
+    /// Delete: the steps on what lives in it, which have been told of and are recorded with its own end.
+    pub along: Box<[Self]>,
 }
 
 /// What some kinds of steps need beside what all have.
@@ -47,6 +49,8 @@ pub struct StepDetail {
     pub replacing: bool,
     /// Delete: the provider need not be called, since what it lived in is deleted.
     pub deleted_with_gone: bool,
+    /// Delete: nothing is recorded of it before the end of the deletion that it goes along with.
+    pub goes_along: bool,
     /// Same: the resource does not exist yet and is not to be created; nothing is recorded.
     pub skipped_create: bool,
     /// Same: the record was left out by targets and is taken over as it is.
@@ -77,6 +81,7 @@ impl Step {
             ignore_changes: Vec::new(),
             detail: StepDetail::default(),
             views: Views::default(),
+            along: Box::default(),
         })
     }
 

@@ -6,6 +6,7 @@
 mod autonaming;
 mod build;
 mod claims;
+mod delete_first;
 mod deletion;
 mod dependents;
 mod destroy;

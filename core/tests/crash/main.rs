@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod hosts;
 mod killed;
 mod prefixes;
 mod programs;

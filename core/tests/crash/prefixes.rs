@@ -62,12 +62,24 @@ impl Provider for Forgetful {
 }
 
 /// A store in memory that remembers every byte of the journal, also when it is gone.
-struct Remembering {
+pub(crate) struct Remembering {
     inner: MemoryStore,
     journal: Mutex<Vec<u8>>,
 }
 
 impl Remembering {
+    pub(crate) fn new() -> Self {
+        Self {
+            inner: MemoryStore::new(Runtime::system(tokio::runtime::Handle::current())),
+            journal: Mutex::default(),
+        }
+    }
+
+    /// Takes what has been remembered.
+    pub(crate) fn take_journal(&self) -> Vec<u8> {
+        std::mem::take(&mut self.journal.lock().unwrap())
+    }
+
     fn remember(&self, key: &str, bytes: &Bytes) {
         if key == JOURNAL {
             self.journal.lock().unwrap().extend_from_slice(bytes);
@@ -108,12 +120,12 @@ impl Store for Remembering {
     }
 }
 
-async fn checkpoint_of(store: &dyn Store) -> Bytes {
+pub(crate) async fn checkpoint_of(store: &dyn Store) -> Bytes {
     store.get(CHECKPOINT).await.unwrap().unwrap().bytes
 }
 
 /// Makes a store whose stack has this checkpoint and this journal.
-async fn interrupted(checkpoint: Bytes, journal: &[u8]) -> Arc<dyn Store> {
+pub(crate) async fn interrupted(checkpoint: Bytes, journal: &[u8]) -> Arc<dyn Store> {
     let store = MemoryStore::new(Runtime::system(tokio::runtime::Handle::current()));
     let any = Condition::Any;
     store
@@ -128,26 +140,24 @@ async fn interrupted(checkpoint: Bytes, journal: &[u8]) -> Arc<dyn Store> {
     Arc::new(store)
 }
 
+/// Returns where the lines end.
+pub(crate) fn ends_of_lines(journal: &[u8]) -> Vec<usize> {
+    let bytes = journal.iter().enumerate();
+    let ends = bytes.filter(|(_, byte)| **byte == b'\n');
+    ends.map(|(place, _)| place + 1).collect()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_beginning_of_a_journal_is_a_state_from_which_the_update_goes_on() {
-    let store = Arc::new(Remembering {
-        inner: MemoryStore::new(Runtime::system(tokio::runtime::Handle::current())),
-        journal: Mutex::default(),
-    });
+    let store = Arc::new(Remembering::new());
     let stack = open(Arc::clone(&store) as _, Arc::new(Forgetful)).await;
     let known = essence(&update(&stack, Version::Before).await.snapshot);
     let before = checkpoint_of(&*store).await;
-    store.journal.lock().unwrap().clear();
+    drop(store.take_journal());
     let wanted = essence(&update(&stack, Version::After).await.snapshot);
     let after = checkpoint_of(&*store).await;
-    let journal = store.journal.lock().unwrap().clone();
-
-    let ends: Vec<usize> = journal
-        .iter()
-        .enumerate()
-        .filter(|(_, byte)| **byte == b'\n')
-        .map(|(place, _)| place + 1)
-        .collect();
+    let journal = store.take_journal();
+    let ends = ends_of_lines(&journal);
     // A beginning and an end for each of 30 created, 10 changed and 10 deleted resources, and more.
     assert!(ends.len() > 100, "{} lines", ends.len());
     let mut grown = 0;

@@ -1,0 +1,135 @@
+//! Every beginning of a journal in which something is deleted first, with what lives in it: that is never said to be gone
+//! while it is there.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use stackwright::{
+    Stack,
+    monitor::Registration,
+    operation::{OperationKind, OperationOptions, OperationResult},
+    program::from_fn,
+    provider::{
+        Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
+        HandshakeRequest, Provider, ProviderResult,
+    },
+    resource::ResourceOptions,
+    state::{Snapshot, integrity},
+    urn::Urn,
+};
+
+use super::{
+    essence, open,
+    prefixes::{Remembering, checkpoint_of, ends_of_lines, interrupted},
+};
+
+/// Replaces whatever has changed, the old one first.
+struct Replacing;
+
+#[async_trait]
+impl Provider for Replacing {
+    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
+        Ok(Capabilities::all())
+    }
+
+    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
+        let changed = request.old_inputs != request.news;
+        Ok(DiffResponse {
+            changes: if changed {
+                DiffChanges::Some
+            } else {
+                DiffChanges::None
+            },
+            replaces: changed.then(|| "content".to_owned()).into_iter().collect(),
+            delete_before_replace: true,
+            ..DiffResponse::default()
+        })
+    }
+
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        Ok(CreateResponse {
+            id: request.name.into(),
+            outputs: request.inputs,
+            refresh_before_update: false,
+        })
+    }
+
+    async fn delete(&self, _request: DeleteRequest) -> ProviderResult<()> {
+        Ok(())
+    }
+}
+
+fn urn(name: &str) -> Urn {
+    Urn::new("dev", "shop", "pulumi:pulumi:Stack", "things:index:Thing", name)
+}
+
+/// Registers a host, one that lives in it, one that lives in that, and one that only depends on the host.
+async fn update(stack: &Stack, content: &'static str) -> OperationResult {
+    let program = from_fn(move |context| async move {
+        for (name, host, depends) in [
+            ("host", None, None),
+            ("guest", Some("host"), None),
+            ("guest-of-the-guest", Some("guest"), None),
+            ("tied", None, Some("host")),
+        ] {
+            let content = if name.starts_with("guest") {
+                "stays"
+            } else {
+                content
+            };
+            let options = ResourceOptions {
+                deleted_with: host.map(urn),
+                ..ResourceOptions::default()
+            };
+            let registration = Registration {
+                resource_type: "things:index:Thing".into(),
+                name: name.to_owned(),
+                custom: true,
+                inputs: [("content", content.into())].into_iter().collect(),
+                dependencies: depends.map(urn).into_iter().collect(),
+                options: options.into(),
+                ..Registration::default()
+            };
+            context.monitor.register(registration).await?;
+        }
+        Ok(())
+    });
+    let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
+    (*operation.wait().await).clone().into_result().unwrap()
+}
+
+fn is_gone(snapshot: &Snapshot, name: &str) -> bool {
+    let mut records = snapshot.resources.iter();
+    records.any(|state| state.urn.name() == name && state.pending_replacement)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_lives_in_something_is_gone_with_it_and_not_before() {
+    let store = Arc::new(Remembering::new());
+    let stack = open(Arc::clone(&store) as _, Arc::new(Replacing)).await;
+    let known = essence(&update(&stack, "before").await.snapshot);
+    let before = checkpoint_of(&*store).await;
+    drop(store.take_journal());
+    let wanted = essence(&update(&stack, "after").await.snapshot);
+    let journal = store.take_journal();
+    let ends = ends_of_lines(&journal);
+    let mut host_has_gone = false;
+    for end in ends {
+        for (content, expected) in [("after", &wanted), ("before", &known)] {
+            let interrupted = interrupted(before.clone(), &journal[..end]).await;
+            let stack = open(interrupted, Arc::new(Replacing)).await;
+            let snapshot = stack.snapshot().await.unwrap();
+            integrity::verify(&snapshot).unwrap();
+            host_has_gone |= is_gone(&snapshot, "host");
+            for guest in ["guest", "guest-of-the-guest"] {
+                assert!(
+                    host_has_gone || !is_gone(&snapshot, guest),
+                    "{guest} at byte {end}"
+                );
+            }
+            let done = update(&stack, content).await;
+            assert_eq!(&essence(&done.snapshot), expected, "at byte {end}");
+        }
+    }
+    assert!(host_has_gone, "the host was never gone");
+}
