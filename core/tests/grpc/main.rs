@@ -17,3 +17,4 @@ mod monitor_server;
 mod packages;
 mod parameterized;
 mod python_sdk;
+mod reads;

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use stackwright_proto::pulumirpc::{ReadResourceRequest, ReadResourceResponse};
+use stackwright_proto::pulumirpc::{ReadResourceRequest, ReadResourceResponse, Result as WireResult};
 
 use super::options;
 use crate::monitor::{Monitor, Read, WireStatus};
@@ -24,9 +24,14 @@ impl Monitor {
             Ok(ReadResourceResponse {
                 urn: read.urn.to_string(),
                 properties: Some(options::answer(&read.outputs, secrets, resources, bytes)?),
+                // Older programs do not look at it, and find that there is nothing.
+                result: if read.failed {
+                    WireResult::Fail.into()
+                } else {
+                    WireResult::Success.into()
+                },
                 unknown: read.unknown,
                 id: read.id.as_str().to_owned(),
-                ..ReadResourceResponse::default()
             })
         }
     }
