@@ -84,7 +84,13 @@ impl Monitor {
                 return Err(WireStatus::unknown(text).into());
             }
             Err(Refused::Invalid(mut status)) => {
-                status.message = format!("Invoke: {}", status.message);
+                // Of an explicit provider, all that can be wrong is how it is called.
+                let source = if choice.provider.is_empty() {
+                    ""
+                } else {
+                    "getProviderFromSource: "
+                };
+                status.message = format!("Invoke: {source}{}", status.message);
                 return Err(Refused::Invalid(status));
             }
             Err(refused) => return Err(refused),

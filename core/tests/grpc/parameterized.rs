@@ -265,8 +265,30 @@ async fn packages_that_cannot_be_are_refused_with_what_is_wrong() {
             assert_eq!(status.code(), code, "{status}");
             assert!(status.message().starts_with(said), "{status}");
         }
+        let prefixed = RegisterPackageRequest {
+            version: "v1.0.0".to_owned(),
+            ..made("made", "1.0.0")
+        };
+        let status = announce(&mut client, prefixed).await.unwrap_err();
+        assert!(
+            status.message().starts_with("parse package version v1.0.0: "),
+            "{status}"
+        );
         let package = announce(&mut client, made("made", "1.0.0")).await.unwrap();
         register(&mut client, thing("a", "made", &package)).await.unwrap();
+        let unknown = thing("b", "made", "nobody's");
+        let versioned = RegisterResourceRequest {
+            version: "v1.0.0".to_owned(),
+            ..thing("c", "base", "")
+        };
+        for (request, said) in [
+            (unknown, "unknown provider package 'nobody's'"),
+            (versioned, "parse provider request: parse version v1.0.0: "),
+        ] {
+            let status = register(&mut client, request).await.unwrap_err();
+            assert_eq!(status.code(), Code::Unknown, "{status}");
+            assert!(status.message().starts_with(said), "{status}");
+        }
     });
     run(&stack, OperationKind::Update, Some(program)).await;
 }

@@ -132,11 +132,9 @@ impl Monitor {
         }
         let version = match choice.version.as_str() {
             "" => None,
-            text => Some(
-                semver::Version::parse(text.trim_start_matches('v')).map_err(|error| {
-                    WireStatus::unknown(format!("parse provider request: parse version {text}: {error}"))
-                })?,
-            ),
+            text => Some(semver::Version::parse(text).map_err(|error| {
+                WireStatus::unknown(format!("parse provider request: parse version {text}: {error}"))
+            })?),
         };
         Ok(ProviderSettings {
             package: package.to_owned(),
