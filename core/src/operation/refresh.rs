@@ -27,12 +27,14 @@ impl Frame {
             return Ok(base);
         }
         let all = self.kind == OperationKind::Refresh || self.options.refresh;
+        // What is only going to be deleted need not be known as it is.
+        let updates = self.kind == OperationKind::Update;
         let chosen = targeting.map(|targeting| targeting.chosen(base.records()));
         let is_chosen = |position: usize| chosen.as_ref().is_none_or(|chosen| chosen[position]);
         let records = base.records().iter().enumerate();
         let wanted = records.filter(|(position, record)| {
             let state = &record.state;
-            state.view_of.is_none() && (all || state.refresh_before_update) && is_chosen(*position)
+            state.view_of.is_none() && (all || updates && state.refresh_before_update) && is_chosen(*position)
         });
         let wanted: Vec<StateRef> = wanted.map(|(_, record)| record.clone()).collect();
         if wanted.is_empty() && !(all && self.kind == OperationKind::Refresh) {
