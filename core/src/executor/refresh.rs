@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     event::{DetailedDiff, DiffKind},
     executor::{Executor, Step, StepFailure, StepOp, outcome::Applied},
-    property::{PropertyMap, path::PropertyPath},
+    property::path::reset_all,
     provider::{DiffChanges, DiffRequest, InitFailure},
     resource::ResourceState,
 };
@@ -133,7 +133,9 @@ impl Executor {
         match self.call(step, "diff", provider.provider.diff(request)).await {
             Ok(diff) => {
                 let diff = if diff.changes == DiffChanges::Unknown {
-                    diff.completed(&new.inputs, &without_ignored(old, &new.inputs))
+                    // What is ignored is as it was read; what cannot be put so counts as a difference.
+                    let (inputs, _) = reset_all(&old.options.ignore_changes, &new.inputs, old.inputs.clone());
+                    diff.completed(&new.inputs, &inputs)
                 } else {
                     diff
                 };
@@ -146,17 +148,6 @@ impl Executor {
             Err(error) => Err(StepFailure::provider(&error)),
         }
     }
-}
-
-/// Returns the recorded inputs with those that are ignored as they were read.
-fn without_ignored(old: &ResourceState, read: &PropertyMap) -> PropertyMap {
-    let mut inputs = old.inputs.clone();
-    let paths = old.options.ignore_changes.iter();
-    for path in paths.filter_map(|text| PropertyPath::parse(text).ok()) {
-        // What cannot be put back counts as a difference.
-        path.reset(read, &mut inputs);
-    }
-    inputs
 }
 
 /// Records what was read of a resource that is not well, and returns the warning of that.

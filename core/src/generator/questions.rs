@@ -8,7 +8,10 @@ use crate::{
         difference::{Difference, interpret, trigger_fires},
         register::Registering,
     },
-    property::{PropertyMap, path::PropertyPath},
+    property::{
+        PropertyMap, PropertyValue,
+        path::{PropertyPath, reset_all},
+    },
     provider::{
         CheckFailure, CheckRequest, DiffChanges, DiffRequest, DiffResponse, ProviderError, ProviderHandle,
     },
@@ -93,7 +96,7 @@ impl Generator {
         let (Some(old), false) = (old, goal.options.ignore_changes.is_empty()) else {
             return goal.inputs.clone();
         };
-        let (inputs, failed) = without_ignored(&goal.options.ignore_changes, old, goal.inputs.clone());
+        let (inputs, failed) = reset_all(&goal.options.ignore_changes, old, goal.inputs.clone());
         if !failed.is_empty() {
             let text = format!(
                 "cannot ignore changes in added or removed elements of the path: \"{}\"",
@@ -130,9 +133,7 @@ impl Generator {
             return Ok(Difference::replacement("deletedWith"));
         }
         let trigger = new.options.replacement_trigger.as_ref();
-        if !self.executor.is_preview()
-            && trigger.is_some_and(crate::property::PropertyValue::contains_unknowns)
-        {
+        if !self.executor.is_preview() && trigger.is_some_and(PropertyValue::contains_unknowns) {
             return Err(self.bail(
                 Some(urn),
                 format!("replacement trigger contains unknowns for {urn}"),
@@ -158,7 +159,7 @@ impl Generator {
         let paths = self.parsed_paths(urn, &new.options.replace_on_changes)?;
         // What the engine compares itself is what Check gave, and that may have put an ignored change back.
         let compared = if response.changes == DiffChanges::Unknown {
-            without_ignored(&new.options.ignore_changes, &old.state.inputs, new.inputs.clone()).0
+            reset_all(&new.options.ignore_changes, &old.state.inputs, new.inputs.clone()).0
         } else {
             new.inputs.clone()
         };
@@ -242,24 +243,6 @@ impl Generator {
     }
 }
 
-/// Puts back what is ignored at `paths`; also returns the paths where that cannot be done.
-fn without_ignored<'a>(
-    paths: &'a [String],
-    old: &PropertyMap,
-    mut inputs: PropertyMap,
-) -> (PropertyMap, Vec<&'a str>) {
-    let mut failed = Vec::new();
-    for text in paths {
-        let Ok(path) = PropertyPath::parse(text) else {
-            continue;
-        };
-        if !path.reset(old, &mut inputs) {
-            failed.push(text.as_str());
-        }
-    }
-    (inputs, failed)
-}
-
 /// Builds the question whether a recorded resource differs from new inputs.
 pub(super) fn diff_request(
     old: &ResourceState,
@@ -300,11 +283,11 @@ fn check_failure_text(registering: &Registering, failure: &CheckFailure, inputs:
     )
 }
 
-fn plain_text(value: &crate::property::PropertyValue) -> String {
+fn plain_text(value: &PropertyValue) -> String {
     match value {
-        crate::property::PropertyValue::String(text) => text.to_string(),
-        crate::property::PropertyValue::Null => "<nil>".to_owned(),
-        crate::property::PropertyValue::Number(number) => number.to_string(),
+        PropertyValue::String(text) => text.to_string(),
+        PropertyValue::Null => "<nil>".to_owned(),
+        PropertyValue::Number(number) => number.to_string(),
         _ if value.contains_secrets() => "[secret]".to_owned(),
         _ => format!("{value:?}"),
     }

@@ -10,6 +10,8 @@ use std::fmt;
 
 use crate::property::Key;
 
+pub(crate) use reset::reset_all;
+
 /// One level of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PathElement {

@@ -19,6 +19,22 @@ impl PropertyPath {
     }
 }
 
+/// Resets all of `paths`; also returns those with which that cannot be done. A text that is no path counts for nothing.
+pub(crate) fn reset_all<'a>(
+    paths: &'a [String],
+    old: &PropertyMap,
+    mut new: PropertyMap,
+) -> (PropertyMap, Vec<&'a str>) {
+    let mut failed = Vec::new();
+    for text in paths {
+        let path = PropertyPath::parse(text);
+        if path.is_ok_and(|path| !path.reset(old, &mut new)) {
+            failed.push(text.as_str());
+        }
+    }
+    (new, failed)
+}
+
 /// Which side's surroundings are secret.
 #[derive(Clone, Copy, Default)]
 struct Wrapping {

@@ -220,3 +220,15 @@ fn a_reset_keeps_what_was_secret_secret() {
     );
     resets("a", &old, r#"{"a":{"b":2}}"#, &old, true);
 }
+
+#[test]
+fn what_cannot_be_reset_is_named_and_what_is_no_path_is_not() {
+    let paths = ["a", "list[1]", "[", "b"].map(str::to_owned);
+    let (reset, failed) = reset_all(
+        &paths,
+        &map(r#"{"a": 1, "b": 2, "list": [1]}"#),
+        map(r#"{"a": 3, "b": 4, "list": [5, 6]}"#),
+    );
+    assert_eq!(reset, map(r#"{"a": 1, "b": 2, "list": [5, 6]}"#));
+    assert_eq!(failed, ["list[1]"]);
+}
