@@ -272,14 +272,18 @@ fn check_failure_text(registering: &Registering, failure: &CheckFailure, inputs:
     let value = PropertyPath::parse(&failure.property)
         .ok()
         .and_then(|path| path.get(inputs).cloned());
-    // The reference engine prints the value in braces; a secret one is not printed at all.
-    let value = value.map_or_else(
-        || "{<nil>}".to_owned(),
-        |value| format!("{{{}}}", plain_text(&value)),
-    );
     format!(
-        "{resource_type} resource '{name}': property {} value {value} has a problem: {reason}",
-        failure.property
+        "{resource_type} resource '{name}': property {} value {} has a problem: {reason}",
+        failure.property,
+        in_braces(value.as_ref())
+    )
+}
+
+/// Prints a value as the reference engine does in messages: in braces. A secret one is not printed at all.
+pub(super) fn in_braces(value: Option<&PropertyValue>) -> String {
+    value.map_or_else(
+        || "{<nil>}".to_owned(),
+        |value| format!("{{{}}}", plain_text(value)),
     )
 }
 

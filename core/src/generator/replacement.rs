@@ -6,9 +6,11 @@ use crate::{
     diagnostic::Diagnostic,
     executor::Failure,
     generator::{
-        Generator, Purpose, RegisterOutcome, Unanswered, difference::Difference, register::Registering,
+        Generator, Purpose, RegisterOutcome, Unanswered, difference::Difference, questions::in_braces,
+        register::Registering,
     },
     plan::Checked,
+    property::{PropertyMap, path::PropertyPath},
     resource::ResourceState,
     state::StateRef,
 };
@@ -39,8 +41,7 @@ impl Generator {
             self.executor.control().fail(Failure::Step(None), false);
         }
         if !goal.options.import_id.is_empty() {
-            let text = "previously-imported resources that still specify an ID may not be replaced; please remove \
-                        the `import` declaration from your program";
+            let text = replaced_import(&difference, &old.state.inputs, &new.inputs);
             if !self.executor.is_preview() {
                 return Err(self.bail(Some(urn), text));
             }
@@ -73,4 +74,21 @@ impl Generator {
         let chain = self.create_before_delete(old, &new, provider.clone(), &difference);
         self.run(registering.planned(new, chain)).await
     }
+}
+
+/// Returns the refusal to replace what is imported, with what demands that, in the words that existing tools match on.
+fn replaced_import(difference: &Difference, old: &PropertyMap, new: &PropertyMap) -> String {
+    let mut text =
+        "previously-imported resources that still specify an ID may not be replaced; please remove the \
+                    `import` declaration from your program"
+            .to_owned();
+    if !difference.keys.is_empty() {
+        text.push(';');
+    }
+    for key in &difference.keys {
+        let path = PropertyPath::parse(key).ok();
+        let value = |map| in_braces(path.as_ref().and_then(|path| path.get(map)));
+        text.push_str(&format!("\n{key}: {} => {}", value(old), value(new)));
+    }
+    text
 }
