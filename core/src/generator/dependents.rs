@@ -105,7 +105,12 @@ impl Generator {
         let Some(inputs) = with_unknowns(state, is_replaced) else {
             return Ok(None);
         };
-        let Some(provider) = self.provider_of_record(record).await? else {
+        let provider = if state.is_provider() {
+            Some(Box::pin(self.manager_of(&state.urn, &inputs)).await?)
+        } else {
+            self.provider_of_record(record).await?
+        };
+        let Some(provider) = provider else {
             return Ok(None);
         };
         let request = diff_request(state, inputs.clone(), &state.options.ignore_changes, true);

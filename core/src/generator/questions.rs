@@ -31,6 +31,14 @@ impl Generator {
         news: PropertyMap,
     ) -> Result<PropertyMap, Unanswered> {
         let urn = &registering.urn;
+        let manager;
+        let provider = if registering.goal.resource_type.is_provider() {
+            // Rare, and so it is kept out of what every registration has room for.
+            manager = Box::pin(self.manager_of(urn, &news)).await?;
+            &manager
+        } else {
+            provider
+        };
         let request = CheckRequest {
             urn: urn.clone(),
             resource_type: registering.goal.resource_type.clone(),
@@ -66,13 +74,34 @@ impl Generator {
         phase: Option<&'static str>,
         question: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, Unanswered> {
-        let answered = async {
+        let question = async {
             let _slot = self.executor.question().await;
             question.await
         };
+        self.answered(urn, phase, question).await
+    }
+
+    /// Finds who is asked about a provider resource. Its plugin starts before its question counts among those that are
+    /// put at a time: one that hangs must not keep others from being asked.
+    pub(super) async fn manager_of(
+        &self,
+        urn: &Urn,
+        inputs: &PropertyMap,
+    ) -> Result<ProviderHandle, Unanswered> {
+        let loading = self.registry.manager_of(urn, inputs);
+        self.answered(urn, None, loading).await
+    }
+
+    /// Awaits an answer; a failure ends the run, and so does a termination.
+    async fn answered<T>(
+        &self,
+        urn: &Urn,
+        phase: Option<&'static str>,
+        answer: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, Unanswered> {
         tokio::select! {
             biased;
-            answer = answered => answer.map_err(|error| {
+            answer = answer => answer.map_err(|error| {
                 if self.executor.control().is_cancelled() {
                     return Unanswered::Ending;
                 }

@@ -20,6 +20,7 @@ mod policies;
 mod registration;
 mod remote;
 mod session;
+mod slow_plugins;
 mod snippets;
 mod stacks;
 mod unreadable;

@@ -17,7 +17,19 @@ use crate::{
 };
 
 /// Manages provider resources on behalf of the registry.
-pub(super) struct Manager(pub(super) Arc<ProviderRegistry>);
+pub(super) struct Manager {
+    pub(super) registry: Arc<ProviderRegistry>,
+    /// What a question is put to where Check has not loaded anything.
+    pub(super) at_hand: Option<Instance>,
+}
+
+impl Manager {
+    async fn instance(&self, urn: &Urn, inputs: &PropertyMap) -> ProviderResult<Instance> {
+        let loaded = self.registry.state().loaded.get(urn).cloned();
+        let loaded = loaded.or_else(|| self.at_hand.clone());
+        self.registry.loaded(loaded, urn, inputs).await
+    }
+}
 
 #[async_trait]
 impl Provider for Manager {
@@ -26,9 +38,8 @@ impl Provider for Manager {
     }
 
     async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        let registry = &self.0;
-        let loaded = registry.state().loaded.get(&request.urn).cloned();
-        let instance = registry.loaded(loaded, &request.urn, &request.news).await?;
+        let registry = &self.registry;
+        let instance = self.instance(&request.urn, &request.news).await?;
         registry
             .state()
             .loaded
@@ -56,9 +67,7 @@ impl Provider for Manager {
     }
 
     async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let registry = &self.0;
-        let loaded = registry.state().loaded.get(&request.urn).cloned();
-        let instance = registry.loaded(loaded, &request.urn, &request.news).await?;
+        let instance = self.instance(&request.urn, &request.news).await?;
         let (outputs, news) = (request.old_outputs.clone(), request.news.clone());
         let stripped = DiffRequest {
             old_inputs: ProviderSettings::strip(&request.old_inputs),
@@ -85,14 +94,14 @@ impl Provider for Manager {
     }
 
     async fn configure(&self, request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
-        self.0
+        self.registry
             .configure_loaded(&request.urn, request.id.as_str(), &request.inputs)
             .await?;
         Ok(None)
     }
 
     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        let registry = &self.0;
+        let registry = &self.registry;
         let id = if request.preview {
             UNKNOWN_ID.to_owned()
         } else {
@@ -109,7 +118,7 @@ impl Provider for Manager {
     }
 
     async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        self.0
+        self.registry
             .configure_loaded(&request.urn, request.id.as_str(), &request.news)
             .await?;
         Ok(UpdateResponse {
@@ -120,14 +129,14 @@ impl Provider for Manager {
 
     async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
         let reference = ProviderReference::new(request.urn, request.id);
-        drop(self.0.state().configured.remove(&reference.to_string()));
+        drop(self.registry.state().configured.remove(&reference.to_string()));
         Ok(())
     }
 }
 
 impl ProviderRegistry {
-    /// Returns the instance that Check has loaded, or else one that is loaded now.
-    async fn loaded(
+    /// Returns the instance that there is, or else one that is loaded now.
+    pub(super) async fn loaded(
         &self,
         loaded: Option<Instance>,
         urn: &Urn,

@@ -101,9 +101,28 @@ impl ProviderRegistry {
     /// Returns what manages provider resources: this registry.
     #[must_use]
     pub fn manager(self: &Arc<Self>) -> ProviderHandle {
-        let manager: Arc<dyn Provider> = Arc::new(Manager(Arc::clone(self)));
+        self.managed(None)
+    }
+
+    /// Returns the same for questions about one provider resource, whose instance is loaded before any is put: that may
+    /// take its time, or never end, and is no question.
+    ///
+    /// # Errors
+    /// Whatever loading the instance fails with.
+    pub async fn manager_of(
+        self: &Arc<Self>,
+        urn: &Urn,
+        inputs: &PropertyMap,
+    ) -> ProviderResult<ProviderHandle> {
+        let loaded = self.state().loaded.get(urn).cloned();
+        let instance = self.loaded(loaded, urn, inputs).await?;
+        Ok(self.managed(Some(instance)))
+    }
+
+    fn managed(self: &Arc<Self>, at_hand: Option<Instance>) -> ProviderHandle {
+        let registry = Arc::clone(self);
         ProviderHandle {
-            provider: manager,
+            provider: Arc::new(Manager { registry, at_hand }),
             supports_preview: true,
             supports_autonaming: true,
         }

@@ -1,0 +1,109 @@
+//! Plugins that take their time to start: nobody else waits for that.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use stackwright::{
+    Engine, Result, StackSettings,
+    monitor::Registration,
+    operation::{OperationKind, OperationOptions},
+    program::from_fn,
+    provider::{Provider, Resolution, ResolutionRequest, Resolver},
+    runtime::{Clock, Runtime, SystemClock, Timestamp},
+    secrets::Base64Provider,
+    store::MemoryStore,
+};
+use tokio::sync::Semaphore;
+
+use crate::fixture::{Scripted, resource};
+
+/// How many questions to providers are open at a time where one step works at a time.
+const QUESTIONS: u32 = 16;
+
+/// A clock on which no while ever ends: nothing is given up for taking long.
+struct Still;
+
+#[async_trait]
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    async fn wait(&self, _duration: Duration) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Says that a provider of the package `slow` is asked for, and has it wait.
+struct Slow {
+    provider: Arc<dyn Provider>,
+    asked: Semaphore,
+    released: Semaphore,
+}
+
+#[async_trait]
+impl Resolver for Slow {
+    async fn resolve(&self, request: ResolutionRequest) -> Result<Resolution> {
+        if request.name == "slow" {
+            self.asked.add_permits(1);
+            self.released.acquire().await.unwrap().forget();
+        }
+        Ok(Resolution::InProcess(Arc::clone(&self.provider)))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_there_is_asked_while_as_many_others_as_may_be_asked_are_starting() {
+    let runtime = Runtime {
+        clock: Arc::new(Still),
+        ..Runtime::system(tokio::runtime::Handle::current())
+    };
+    let resolver = Arc::new(Slow {
+        provider: Arc::new(Scripted::default()),
+        asked: Semaphore::new(0),
+        released: Semaphore::new(0),
+    });
+    let engine = Engine::builder(tokio::runtime::Handle::current())
+        .runtime(runtime.clone())
+        .store(Arc::new(MemoryStore::new(runtime)))
+        .secrets(Arc::new(Base64Provider))
+        .resolver(Arc::clone(&resolver) as _)
+        .build()
+        .unwrap();
+    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let program = from_fn(move |context| {
+        let resolver = Arc::clone(&resolver);
+        async move {
+            let mut starting = Vec::new();
+            for number in 0..QUESTIONS {
+                starting.push(context.monitor.register(Registration {
+                    resource_type: "pulumi:providers:slow".into(),
+                    name: format!("slow-{number}"),
+                    custom: true,
+                    ..Registration::default()
+                }));
+            }
+            resolver.asked.acquire_many(QUESTIONS).await.unwrap().forget();
+            context.monitor.register(resource("a", "1")).await?;
+            resolver.released.add_permits(QUESTIONS as usize);
+            for started in starting {
+                started.await?;
+            }
+            Ok(())
+        }
+    });
+    let options = OperationOptions {
+        parallel: 1,
+        ..OperationOptions::default()
+    };
+    let result = stack
+        .start(OperationKind::Update, options, Some(program))
+        .wait()
+        .await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    assert_eq!(result.changes.get("create"), Some(&(u64::from(QUESTIONS) + 2)));
+}
