@@ -75,14 +75,21 @@ fn spec_alias(spec: alias::Spec, old_node: bool) -> Result<Alias> {
     })
 }
 
-/// Reads a duration such as `1h5m30s` or `1.5s` into seconds; an empty text is none.
+/// Reads a duration in Go's notation, such as `1h5m30s` or `-1.5s`, into seconds. An empty text is none, and so is no
+/// time at all: records leave both out.
 pub(super) fn seconds(text: &str) -> Result<Option<f64>> {
-    if text.is_empty() {
+    if text.is_empty() || text.trim_start_matches(['+', '-']) == "0" {
         return Ok(None);
     }
     let bad = || WireStatus::unknown(format!("unable to parse customTimeout Value {text}"));
+    let (sign, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (-1.0, rest),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if rest.is_empty() {
+        return Err(bad());
+    }
     let mut total = 0.0;
-    let mut rest = text;
     while !rest.is_empty() {
         let number_end = rest
             .find(|letter: char| !(letter.is_ascii_digit() || letter == '.'))
@@ -94,7 +101,8 @@ pub(super) fn seconds(text: &str) -> Result<Option<f64>> {
             .unwrap_or(rest.len());
         let unit = match &rest[..unit_end] {
             "ns" => 1e-9,
-            "us" | "µs" => 1e-6,
+            // The micro sign, and the Greek letter that looks like it.
+            "us" | "\u{b5}s" | "\u{3bc}s" => 1e-6,
             "ms" => 1e-3,
             "s" => 1.0,
             "m" => 60.0,
@@ -104,7 +112,7 @@ pub(super) fn seconds(text: &str) -> Result<Option<f64>> {
         total += number * unit;
         rest = &rest[unit_end..];
     }
-    Ok(Some(total))
+    Ok(Some(sign * total).filter(|seconds| *seconds != 0.0))
 }
 
 /// Gathers what a request says of its provider.
@@ -170,6 +178,14 @@ mod tests {
         assert_eq!(seconds("5m").unwrap(), Some(300.0));
         assert_eq!(seconds("1h5m30.5s").unwrap(), Some(3930.5));
         assert_eq!(seconds("250ms").unwrap(), Some(0.25));
+        assert_eq!(seconds("+1.5m").unwrap(), Some(90.0));
+        assert_eq!(seconds("-2s").unwrap(), Some(-2.0));
+        assert_eq!(seconds("\u{b5}s").ok(), None);
+        assert_eq!(seconds("5\u{b5}s").unwrap(), seconds("5\u{3bc}s").unwrap());
+        for none in ["0", "-0", "0s", "0h0m"] {
+            assert_eq!(seconds(none).unwrap(), None, "{none}");
+        }
+        assert!(seconds("-").is_err());
         assert!(seconds("5 minutes").is_err());
         assert!(seconds("12").is_err());
     }

@@ -241,7 +241,7 @@ fn timeouts(wire: Option<WireTimeouts>) -> Result<CustomTimeouts> {
         create: options::seconds(&wire.create)?,
         update: options::seconds(&wire.update)?,
         delete: options::seconds(&wire.delete)?,
-        read: None,
+        read: options::seconds(&wire.read)?,
     })
 }
 
