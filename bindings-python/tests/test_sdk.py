@@ -142,6 +142,25 @@ def test_async_programs_and_pulumi_run_work(make_engine: MakeEngine, memory: Mem
     asyncio.run(run())
 
 
+def test_programs_say_how_long_calls_may_take_and_which_engine_they_need(make_engine: MakeEngine, memory: Memory) -> None:
+    def program() -> None:
+        pulumi.require_pulumi_version(">=3.5.0 !3.7.7")
+        timeouts = pulumi.CustomTimeouts(create="90s", read="20m")
+        Thing("a", {}, pulumi.ResourceOptions(custom_timeouts=timeouts))
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            stack = await engine.stack("shop/dev", program)
+            await stack.up()
+            thing = states(await stack.export_deployment())["a"]
+            assert thing["customTimeouts"] == {"create": 90, "read": 1200}
+            picky = await engine.stack("shop/picky", lambda: pulumi.require_pulumi_version("2.x"))
+            error, _ = await failure(picky)
+            assert 'does not satisfy the version range "2.x"' in str(error)
+
+    asyncio.run(run())
+
+
 def test_twenty_stacks_at_once_see_only_themselves(make_engine: MakeEngine, memory: Memory) -> None:
     def program() -> None:
         number = pulumi.Config().require("number")

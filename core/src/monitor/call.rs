@@ -4,12 +4,12 @@ use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt as _};
 use prost::Message;
 use stackwright_proto::pulumirpc::{
-    LogRequest, RegisterPackageRequest, RequirePulumiVersionRequest, SetRootResourceRequest,
-    SupportsFeatureRequest,
+    LogRequest, RegisterErrorHookRequest, RegisterPackageRequest, RegisterResourceHookRequest,
+    RequirePulumiVersionRequest, ResourceCallRequest, SetRootResourceRequest, SupportsFeatureRequest,
 };
 
 use crate::{
-    monitor::{Monitor, WireStatus, require_version},
+    monitor::{Monitor, WireStatus, absent::Absent, require_version},
     provider::ProviderStatus,
 };
 
@@ -81,6 +81,21 @@ impl Monitor {
             "ResourceMonitor/RegisterPackage" => Ok(self
                 .register_package(decode::<RegisterPackageRequest>(request)?)?
                 .encode_to_vec()),
+            "ResourceMonitor/Call" => {
+                let token = decode::<ResourceCallRequest>(request)?.tok;
+                Err(Absent::Call(token).into())
+            }
+            "ResourceMonitor/ExistsResource" => Err(Absent::ExistsResource.into()),
+            "ResourceMonitor/RegisterStackTransform" => Err(Absent::StackTransform.into()),
+            "ResourceMonitor/RegisterStackInvokeTransform" => Err(Absent::InvokeTransform.into()),
+            "ResourceMonitor/RegisterResourceHook" => {
+                let name = decode::<RegisterResourceHookRequest>(request)?.name;
+                Err(Absent::ResourceHook(name).into())
+            }
+            "ResourceMonitor/RegisterErrorHook" => {
+                let name = decode::<RegisterErrorHookRequest>(request)?.name;
+                Err(Absent::ErrorHook(name).into())
+            }
             _ => Err(WireStatus::new(
                 ProviderStatus::Unimplemented,
                 format!("unknown method {method}"),

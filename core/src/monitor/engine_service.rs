@@ -6,7 +6,7 @@ use stackwright_proto::pulumirpc::{
 
 use crate::{
     diagnostic::{Diagnostic, Severity},
-    monitor::{Monitor, WireStatus},
+    monitor::{Monitor, WireStatus, version_range::VersionRange},
     urn::Urn,
 };
 
@@ -52,18 +52,12 @@ pub(crate) fn diagnostic_of(request: LogRequest) -> Diagnostic {
 /// Checks a requirement of a version of the reference engine that this one is compatible with.
 pub(crate) fn require_version(request: &RequirePulumiVersionRequest) -> Result<(), WireStatus> {
     let range = &request.pulumi_version_range;
-    // The ranges of the protocol separate their parts by spaces, those of the library by commas.
-    let parts = range
-        .split("||")
-        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(", "));
+    let wanted = VersionRange::parse(range)
+        .map_err(|error| WireStatus::invalid(format!("invalid version range {range:?}: {error}")))?;
     let version = crate::COMPATIBLE_VERSION.trim_start_matches('v');
     let version = semver::Version::parse(version).map_err(|error| WireStatus::unknown(error.to_string()))?;
-    for part in parts {
-        let requirement = semver::VersionReq::parse(&part)
-            .map_err(|error| WireStatus::invalid(format!("invalid version range {range:?}: {error}")))?;
-        if requirement.matches(&version) {
-            return Ok(());
-        }
+    if wanted.contains(&version) {
+        return Ok(());
     }
     Err(WireStatus::unknown(format!(
         "Pulumi CLI version {version} does not satisfy the version range \"{range}\""

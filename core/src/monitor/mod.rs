@@ -3,6 +3,7 @@
 //! A program of our own process calls [`Monitor::register`] and its siblings, or hands the protocol's bytes to
 //! [`Monitor::call`]; other processes reach the same monitor through the gRPC transport in `grpc`.
 
+mod absent;
 mod call;
 mod defaults;
 mod engine_service;
@@ -19,6 +20,7 @@ mod read;
 mod register;
 mod registration;
 mod status;
+mod version_range;
 mod wire;
 
 use std::sync::{

@@ -13,7 +13,7 @@ use stackwright_proto::pulumirpc::{
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 
 use super::Service;
-use crate::monitor::WireStatus;
+use crate::monitor::{WireStatus, absent::Absent};
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -52,8 +52,7 @@ impl ResourceMonitor for Service {
     }
 
     async fn call(&self, request: Request<ResourceCallRequest>) -> Answer<CallResponse> {
-        let token = &request.get_ref().tok;
-        Err(absent(&format!("calling the method {token:?} of a resource")))
+        Err(absent(Absent::Call(request.into_inner().tok)))
     }
 
     async fn read_resource(&self, request: Request<ReadResourceRequest>) -> Answer<ReadResourceResponse> {
@@ -65,7 +64,7 @@ impl ResourceMonitor for Service {
         &self,
         _request: Request<ExistsResourceRequest>,
     ) -> Answer<ExistsResourceResponse> {
-        Err(absent("asking whether a resource exists"))
+        Err(absent(Absent::ExistsResource))
     }
 
     async fn register_resource(
@@ -87,21 +86,19 @@ impl ResourceMonitor for Service {
     }
 
     async fn register_stack_transform(&self, _request: Request<Callback>) -> Answer<()> {
-        Err(absent("transforming resources"))
+        Err(absent(Absent::StackTransform))
     }
 
     async fn register_stack_invoke_transform(&self, _request: Request<Callback>) -> Answer<()> {
-        Err(absent("transforming function calls"))
+        Err(absent(Absent::InvokeTransform))
     }
 
     async fn register_resource_hook(&self, request: Request<RegisterResourceHookRequest>) -> Answer<()> {
-        let name = &request.get_ref().name;
-        Err(absent(&format!("the resource hook {name:?}")))
+        Err(absent(Absent::ResourceHook(request.into_inner().name)))
     }
 
     async fn register_error_hook(&self, request: Request<RegisterErrorHookRequest>) -> Answer<()> {
-        let name = &request.get_ref().name;
-        Err(absent(&format!("the error hook {name:?}")))
+        Err(absent(Absent::ErrorHook(request.into_inner().name)))
     }
 
     async fn register_package(
@@ -119,8 +116,8 @@ impl ResourceMonitor for Service {
     }
 }
 
-fn absent(what: &str) -> Status {
-    Status::unimplemented(format!("{what} is not supported by this engine"))
+fn absent(what: Absent) -> Status {
+    WireStatus::from(what).into()
 }
 
 /// Tells whether a request comes from the Node SDK, whose older versions write aliases in a way of their own: it says

@@ -1,0 +1,194 @@
+//! Ranges of versions as programs require them of the engine: comparisons that hold all together, and `||` between sets.
+//!
+//! The notation is that of the SDKs' `requirePulumiVersion`: `=`, `==`, `!`, `!=`, `>`, `>=`, `<` and `<=` before a whole
+//! version, an equality where no operator stands, and `x` for numbers that do not matter (`3.x`, `>=3.5.x`). Pre-releases
+//! are compared like any other version.
+
+use semver::Version;
+
+/// Comparisons that must all hold, in each of several sets of which one must.
+#[derive(Debug)]
+pub(super) struct VersionRange(Vec<Vec<Comparison>>);
+
+#[derive(Debug)]
+struct Comparison {
+    operator: Operator,
+    /// The lowest version that the operand stands for.
+    from: Version,
+    /// The lowest version above the operand, where numbers of it do not matter.
+    until: Option<Version>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Operator {
+    Equal,
+    Unequal,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+}
+
+/// Operators by how they are written, the longer ones first.
+const OPERATORS: [(&str, Operator); 8] = [
+    ("==", Operator::Equal),
+    ("!=", Operator::Unequal),
+    (">=", Operator::GreaterOrEqual),
+    ("<=", Operator::LessOrEqual),
+    ("=", Operator::Equal),
+    ("!", Operator::Unequal),
+    (">", Operator::Greater),
+    ("<", Operator::Less),
+];
+
+impl VersionRange {
+    /// Reads a range.
+    ///
+    /// # Errors
+    /// A text that says which part is none.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        text.split("||").map(set).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Tells whether the range has the version.
+    pub(super) fn contains(&self, version: &Version) -> bool {
+        let holds = |set: &Vec<Comparison>| set.iter().all(|comparison| comparison.holds(version));
+        self.0.iter().any(holds)
+    }
+}
+
+/// Reads comparisons that must all hold; spaces separate them, and may stand behind an operator.
+fn set(text: &str) -> Result<Vec<Comparison>, String> {
+    let mut rest = text.trim();
+    if rest.is_empty() {
+        return Err("a part of it is empty".to_owned());
+    }
+    let mut set = Vec::new();
+    while !rest.is_empty() {
+        let written = OPERATORS
+            .into_iter()
+            .find_map(|(sign, operator)| Some((operator, rest.strip_prefix(sign)?)));
+        let (operator, operand) = written.unwrap_or((Operator::Equal, rest));
+        let operand = operand.trim_start();
+        let end = operand
+            .find(|letter: char| letter.is_whitespace() || "=!<>".contains(letter))
+            .unwrap_or(operand.len());
+        set.push(Comparison::new(operator, &operand[..end])?);
+        rest = operand[end..].trim_start();
+    }
+    Ok(set)
+}
+
+impl Comparison {
+    fn new(operator: Operator, operand: &str) -> Result<Self, String> {
+        if let Some((from, until)) = wildcard(operand) {
+            return Ok(Self {
+                operator,
+                from,
+                until: Some(until),
+            });
+        }
+        Ok(Self {
+            operator,
+            from: Version::parse(operand).map_err(|error| format!("{operand:?} is no version: {error}"))?,
+            until: None,
+        })
+    }
+
+    fn holds(&self, version: &Version) -> bool {
+        use std::cmp::Ordering::{Equal, Greater, Less};
+        // Where a version stands to all that the operand stands for.
+        let place = match (version.cmp_precedence(&self.from), &self.until) {
+            (Less, _) => Less,
+            (place, None) => place,
+            (_, Some(until)) if version.cmp_precedence(until) == Less => Equal,
+            (_, Some(_)) => Greater,
+        };
+        match self.operator {
+            Operator::Equal => place == Equal,
+            Operator::Unequal => place != Equal,
+            Operator::Greater => place == Greater,
+            Operator::GreaterOrEqual => place != Less,
+            Operator::Less => place == Less,
+            Operator::LessOrEqual => place != Greater,
+        }
+    }
+}
+
+/// Returns the lowest version that an operand such as `3.x` or `3.1.x` stands for, and the lowest above them all.
+fn wildcard(operand: &str) -> Option<(Version, Version)> {
+    let (major, rest) = operand.split_once('.')?;
+    let major: u64 = major.parse().ok()?;
+    if matches!(rest, "x" | "x.x") {
+        let until = Version::new(major.checked_add(1)?, 0, 0);
+        return Some((Version::new(major, 0, 0), until));
+    }
+    let minor: u64 = rest.strip_suffix(".x")?.parse().ok()?;
+    let until = Version::new(major, minor.checked_add(1)?, 0);
+    Some((Version::new(major, minor, 0), until))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_has_the_versions_that_all_comparisons_of_one_set_hold_for() {
+        for (range, inside, outside) in [
+            ("3.100.0", "3.100.0", "3.100.1"),
+            ("=3.1.0", "3.1.0", "3.2.0"),
+            ("==3.1.0", "3.1.0", "3.0.9"),
+            ("!3.1.2", "3.1.3", "3.1.2"),
+            ("!=3.1.2", "3.1.1", "3.1.2"),
+            (">3.0.0", "3.0.1", "3.0.0"),
+            (">=3.0.0", "3.0.0", "2.9.9"),
+            (">= 3.0.0", "3.0.0", "2.9.9"),
+            ("<3.0.0", "2.9.9", "3.0.0"),
+            ("<= 3.0.0", "3.0.0", "3.0.1"),
+            (">=3.5.0 !3.7.7", "3.7.8", "3.7.7"),
+            (">=3.5.0 !3.7.7", "3.5.0", "3.4.9"),
+            (">=3.5.0!3.7.7<4.0.0", "3.9.0", "4.0.0"),
+            ("<1.0.0 || >=2.0.0", "2.0.0", "1.5.0"),
+            ("<1.0.0||>=2.0.0", "0.9.0", "1.0.0"),
+            ("3.x", "3.260.0", "4.0.0"),
+            ("3.x.x", "3.0.0", "2.260.0"),
+            ("3.4.x", "3.4.9", "3.5.0"),
+            ("!3.4.x", "3.5.0", "3.4.1"),
+            (">3.4.x", "3.5.0", "3.4.9"),
+            (">=3.4.x", "3.4.0", "3.3.9"),
+            ("<3.4.x", "3.3.9", "3.4.0"),
+            ("<=3.x", "3.99.0", "4.0.0"),
+            (">3.0.0-alpha", "3.0.0-beta", "3.0.0-alpha"),
+            ("<3.0.0", "3.0.0-rc.1", "3.0.0"),
+        ] {
+            let parsed = VersionRange::parse(range).unwrap();
+            assert!(
+                parsed.contains(&Version::parse(inside).unwrap()),
+                "{range} has {inside}"
+            );
+            assert!(
+                !parsed.contains(&Version::parse(outside).unwrap()),
+                "{range} has no {outside}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_range_is_told_with_the_part_that_is_none() {
+        for (text, part) in [
+            ("", "empty"),
+            (">=3.0.0 ||", "empty"),
+            (">=3.0", "\"3.0\""),
+            ("^3.0.0", "\"^3.0.0\""),
+            ("~3.0.0", "\"~3.0.0\""),
+            (">=", "\"\""),
+            ("newest", "\"newest\""),
+            ("x", "\"x\""),
+            ("3.x.1", "\"3.x.1\""),
+            ("18446744073709551615.x", "18446744073709551615.x"),
+        ] {
+            let error = VersionRange::parse(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
