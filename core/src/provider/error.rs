@@ -60,6 +60,16 @@ impl ProviderStatus {
     }
 }
 
+impl fmt::Display for ProviderStatus {
+    /// Writes the name that programs in Go know the status by.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => formatter.write_str("Canceled"),
+            other => write!(formatter, "{other:?}"),
+        }
+    }
+}
+
 /// A resource that exists, but whose initialization failed.
 #[derive(Clone, Debug, Default)]
 pub struct InitFailure {

@@ -139,7 +139,7 @@ impl Monitor {
         Ok(ProviderSettings {
             package: package.to_owned(),
             version,
-            download_url: choice.download_url.trim_end_matches('/').to_owned(),
+            download_url: choice.download_url.clone(),
             checksums: choice.checksums.clone(),
             base: None,
         })
@@ -178,6 +178,9 @@ impl Monitor {
     /// Returns the start of the default provider that a request asks for; the first such request begins it.
     fn default_for(&self, package: &str, choice: &PackageChoice, what: Wanted<'_>) -> Result<Start, Refused> {
         let mut settings = self.settings_of(package, choice)?;
+        // Only those of default providers: what an explicit one says is recorded as it stands.
+        let trimmed = settings.download_url.trim_end_matches('/').len();
+        settings.download_url.truncate(trimmed);
         if self.0.defaults.is_denied(&settings.package) {
             return Err(self.denied(&settings.package, what));
         }

@@ -309,7 +309,7 @@ fn provider_failure(error: &ProviderError, urn: &Urn, phase: &'static str) -> Er
 
 /// The two questions about a configuration show the whole status, as the reference engine has it.
 fn configuration_error(mut error: ProviderError) -> ProviderError {
-    error.message = format!("rpc error: code = {:?} desc = {}", error.status, error.message);
+    error.message = format!("rpc error: code = {} desc = {}", error.status, error.message);
     error
 }
 
