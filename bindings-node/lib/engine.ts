@@ -66,7 +66,10 @@ export interface EngineOptions {
     sdk?: string | URL;
 }
 
-/** A configuration value: `Secret` for secret ones, lists and objects for structured ones. */
+/**
+ * A configuration value: `Secret` for secret ones, lists and objects for structured ones. `{ secure: "v1:…" }` is a secret
+ * that is encrypted already, as configuration files have it.
+ */
 export type ConfigValue =
     | string
     | number
@@ -98,6 +101,12 @@ export interface StackOptions {
      * with the stack, so say it again whenever that is opened.
      */
     config?: { readonly [name: string]: ConfigValue };
+    /**
+     * What `{ secure }` values in the configuration were encrypted with, as `encryptionsalt` of the stack's configuration file
+     * has it; the engine needs the passphrase. A stack without a state encrypts its own secrets with it, too. Without it,
+     * configuration is decrypted as the state is.
+     */
+    encryptionSalt?: string;
     /** What programs are told to be their organization; `organization` when absent. It is no part of the stack's name. */
     organization?: string;
     /**
@@ -116,6 +125,7 @@ export interface StackOptions {
 const STACK_OPTIONS: Names<StackOptions> = {
     program: true,
     config: true,
+    encryptionSalt: true,
     organization: true,
     tags: true,
     rootDirectory: true,
@@ -192,6 +202,9 @@ export class Engine {
         requireObject("config", options.config);
         requireObject("tags", options.tags);
         requireFunction("journal", options.journal);
+        if (options.encryptionSalt !== undefined && typeof options.encryptionSalt !== "string") {
+            throw new InvalidInputError(`encryptionSalt takes a text, not ${typeof options.encryptionSalt}`);
+        }
         for (const [tag, value] of Object.entries(options.tags ?? {})) {
             if (typeof value !== "string") {
                 throw new InvalidInputError(`the value of the tag "${tag}" must be a text`);
@@ -204,6 +217,7 @@ export class Engine {
             this.#native.stack(name, config, {
                 create: options.create ?? true,
                 tags: { ...options.tags },
+                ...(options.encryptionSalt === undefined ? {} : { encryptionSalt: options.encryptionSalt }),
                 ...(options.organization === undefined ? {} : { organization: options.organization }),
                 ...(program === undefined ? {} : { program }),
                 ...(options.journal === undefined

@@ -8,7 +8,7 @@ use stackwright::{
     Error, StackSettings,
     plugin::{PluginCommand, PluginSettings},
     project::{Config, ConfigKey, ConfigValue},
-    property::PropertyValue,
+    property::{PropertyValue, json::PlainValue},
     provider::Capabilities,
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
@@ -102,6 +102,8 @@ pub struct StackEntry {
     pub program: Option<ProgramEntry>,
     /// The façade's number of the object that receives the journal.
     pub journal: Option<u32>,
+    /// The salt of the configuration's secrets.
+    pub encryption_salt: Option<String>,
     /// The organization that programs are told of.
     pub organization: Option<String>,
     /// What the host notes about the stack, by name.
@@ -155,6 +157,7 @@ impl Engine {
             program: entry.program.map(|program| program.take(&self.shared)),
             journal,
             config: config.0.clone(),
+            encryption_salt: entry.encryption_salt,
             root_directory: entry.root_directory.map(PathBuf::from),
             create: entry.create,
         };
@@ -272,41 +275,9 @@ fn named(name: &str, error: &Error) -> Error {
     Error::invalid(format!("config {name}: {}", error.message()))
 }
 
-/// Makes a configuration value; a secret that is no text is kept as its JSON text.
+/// Makes a configuration value by way of the engine's plain JSON form, which says how secrets stand in it.
 fn config_value(value: PropertyValue) -> stackwright::Result<ConfigValue> {
-    Ok(match value {
-        PropertyValue::Null => ConfigValue::Null,
-        PropertyValue::Bool(value) => ConfigValue::Bool(value),
-        PropertyValue::Number(value) => number(value),
-        PropertyValue::String(text) => ConfigValue::plain(text),
-        PropertyValue::Secret(secret) => match &secret.element {
-            PropertyValue::String(text) => ConfigValue::secret(text.as_str()),
-            other => ConfigValue::secret(registration::value_to_json(other.clone())?),
-        },
-        PropertyValue::Array(values) => {
-            let values = values.iter().cloned().map(config_value);
-            ConfigValue::List(values.collect::<stackwright::Result<_>>()?)
-        }
-        PropertyValue::Object(map) => {
-            let entries = map.into_iter();
-            let entries = entries.map(|(name, value)| Ok((name.to_string(), config_value(value)?)));
-            ConfigValue::Object(entries.collect::<stackwright::Result<_>>()?)
-        }
-        _ => {
-            let message = "only texts, numbers, booleans, lists, objects and secrets can be configured";
-            return Err(Error::invalid(message));
-        }
-    })
-}
-
-/// Keeps whole numbers whole, as configuration files have them.
-fn number(value: f64) -> ConfigValue {
-    /// The largest number up to which every whole double is exact.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    #[expect(clippy::cast_possible_truncation, reason = "whole and in range")]
-    if value.fract() == 0.0 && value.abs() <= EXACT {
-        ConfigValue::Integer(value as i128)
-    } else {
-        ConfigValue::Float(value)
-    }
+    let json = serde_json::to_value(&PlainValue(value))
+        .map_err(|error| Error::invalid(format!("the value can not be written: {error}")))?;
+    ConfigValue::from_plain_json(json)
 }

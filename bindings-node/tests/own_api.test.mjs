@@ -423,6 +423,25 @@ test("what one engine writes, another with the same passphrase reads", async (t)
     assert.equal(copy.name, "shop/copy");
 });
 
+test("encrypted configuration of a file is read with its salt before there is a state", async () => {
+    // A configuration file of the reference engine.
+    const encryptionSalt = "v1:T9FaSItA8xQ=:v1:Kr1yt5YlRPcWOb8A:cKkXdfcl/fR2vHkjxnls0SsHa1kjNw==";
+    const token = { secure: "v1:kJRS4pwT81fxH2Qd:P+0Qu+OtRhM0ap/gfhSeE5kf4mEzW9eyqGE=" };
+    const config = { token, keys: secret({ a: [secret("b"), 1] }) };
+    const program = (context) => context.export("keys", context.config("keys"));
+    const engine = memoryEngine(new Memory(), { passphrase: "correct horse" });
+    const stack = await engine.stack("fixtures/dev", { program, config, encryptionSalt });
+    await stack.preview();
+    assert.equal((await stack.up()).outputs.keys.value, '{"a":["b",1]}');
+    const { secrets_providers: secrets } = JSON.parse(await stack.export()).deployment;
+    assert.deepEqual(secrets.state, { salt: encryptionSalt });
+    const wrong = await memoryEngine(new Memory(), { passphrase: "x" }).stack("fixtures/dev", { program, config, encryptionSalt });
+    const error = await failureOf(wrong.preview());
+    assert.equal(error.code, "decrypt");
+    assert.match(error.message, /fixtures:token.*incorrect passphrase/);
+    await assert.rejects(engine.stack("a/b", { encryptionSalt: 5 }), /encryptionSalt takes a text, not number/);
+});
+
 test("a state is exported, and imported again", async () => {
     const engine = memoryEngine();
     const program = (context) => void context.resource(THING, "a", { content: "x" });

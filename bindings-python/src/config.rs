@@ -4,7 +4,10 @@ use pyo3::{
     prelude::*,
     types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString},
 };
-use stackwright::project::{Config, ConfigKey, ConfigValue, Plaintext};
+use stackwright::{
+    project::{Config, ConfigKey, ConfigValue},
+    property::json::PlainValue,
+};
 
 use crate::{
     convert,
@@ -24,7 +27,7 @@ pub(crate) fn read_config(config: &Bound<'_, PyDict>, project: &str) -> PyResult
             ));
         };
         let key = ConfigKey::parse_in_project(&key, project).or_raise(py)?;
-        let value = value(&entry, false, 0).map_err(|misfit| match misfit {
+        let value = value(&entry, 0).map_err(|misfit| match misfit {
             Misfit::Raised(error) => error,
             Misfit::Kind(kind) => invalid(
                 py,
@@ -59,44 +62,31 @@ impl From<PyErr> for Misfit {
     }
 }
 
-fn value(object: &Bound<'_, PyAny>, secret: bool, depth: usize) -> Result<ConfigValue, Misfit> {
+/// Reads one value.
+fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<ConfigValue, Misfit> {
     if depth > DEEPEST {
         return Err(Misfit::Depth);
     }
     if let Some(inner) = convert::secret_content(object)? {
-        return value(&inner, true, depth + 1);
+        return Ok(secret(&inner)?);
     }
     if let Some(ciphertext) = convert::ciphertext(object)? {
         return Ok(ConfigValue::Secure(ciphertext));
     }
     if let Ok(text) = object.cast::<PyString>() {
-        let text = text.to_str()?.to_owned();
-        return Ok(if secret {
-            ConfigValue::Secret(Plaintext::from(text))
-        } else {
-            ConfigValue::String(text)
-        });
+        return Ok(ConfigValue::plain(text.to_str()?));
     }
     if let Ok(dictionary) = object.cast::<PyDict>() {
         let entries = dictionary.iter().map(|(name, entry)| {
             let kind = || Misfit::Kind(format!("a key that is {}", convert::kind_of(&name)));
             let name: String = name.extract().map_err(|_| kind())?;
-            Ok((name, value(&entry, secret, depth + 1)?))
+            Ok((name, value(&entry, depth + 1)?))
         });
         return entries.collect::<Result<_, Misfit>>().map(ConfigValue::Object);
     }
     if let Ok(list) = object.cast::<PyList>() {
-        let entries = list.iter().map(|entry| value(&entry, secret, depth + 1));
+        let entries = list.iter().map(|entry| value(&entry, depth + 1));
         return entries.collect::<Result<_, Misfit>>().map(ConfigValue::List);
-    }
-    if secret {
-        // Only texts are encrypted; programs read configuration as texts in any case.
-        let text = if object.cast::<PyBool>().is_ok() {
-            object.str()?.to_string().to_lowercase()
-        } else {
-            object.str()?.to_string()
-        };
-        return Ok(ConfigValue::Secret(Plaintext::from(text)));
     }
     if object.is_none() {
         return Ok(ConfigValue::Null);
@@ -111,4 +101,16 @@ fn value(object: &Bound<'_, PyAny>, secret: bool, depth: usize) -> Result<Config
         return Ok(ConfigValue::Float(number.value()));
     }
     Err(Misfit::Kind(convert::kind_of(object)))
+}
+
+/// Makes a secret. Only texts are encrypted, so one that is none is kept as its JSON text, which is what programs read of
+/// structures in any case.
+fn secret(content: &Bound<'_, PyAny>) -> PyResult<ConfigValue> {
+    let py = content.py();
+    if let Ok(text) = content.cast::<PyString>() {
+        return Ok(ConfigValue::secret(text.to_str()?));
+    }
+    let content = convert::read_value(content, "the secret")?;
+    let json = serde_json::to_value(&PlainValue(content)).map_err(|error| invalid(py, error.to_string()))?;
+    ConfigValue::secret_from_plain_json(json).or_raise(py)
 }

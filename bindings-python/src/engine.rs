@@ -119,7 +119,7 @@ impl Engine {
     }
 
     /// Opens or creates a stack; `callback(stack, error)` gets it.
-    #[pyo3(signature = (name, program, config, organization, tags, root_directory, create, journal, completions, callback))]
+    #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, create, journal, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn stack(
         &self,
@@ -127,6 +127,7 @@ impl Engine {
         name: &str,
         program: Option<&Bound<'_, PyAny>>,
         config: &Bound<'_, PyDict>,
+        encryption_salt: Option<String>,
         organization: Option<String>,
         tags: BTreeMap<String, String>,
         root_directory: Option<PathBuf>,
@@ -145,6 +146,7 @@ impl Engine {
                 .map(|program| read_program(program, &handle))
                 .transpose()?,
             config: read_config(config, project)?,
+            encryption_salt,
             root_directory,
             create,
             journal: journal

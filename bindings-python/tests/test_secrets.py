@@ -121,16 +121,49 @@ def test_secret_configuration_is_secret_however_it_is_read(tmp_path: Path) -> No
         config = ctx.config
         for value in (config["pw"], config.get("pw"), config.require("pw"), config.secret("pw"), dict(config)["shop:pw"]):
             assert isinstance(value, sw.Secret) and value.value == "hunter2"
-        assert config.object("keys") == sw.Secret({"a": "b"})
+        assert config.object("keys") == sw.Secret({"a": ["b", 1, True, None]})
+        assert config["port"] == sw.Secret("80") and config["nothing"] == sw.Secret("null")
         assert config["open"] == config.require("open") == "x" and config.secret("open") == sw.Secret("x")
         assert config.get("none") is None
         ctx.export("pw", config["pw"])
 
     async def run() -> None:
         async with sw.Engine(store=f"file://{tmp_path}", passphrase="x") as engine:
-            config = {"pw": sw.secret("hunter2"), "open": "x", "keys": sw.secret({"a": "b"})}
+            config = {"pw": sw.secret("hunter2"), "open": "x", "keys": sw.secret({"a": [sw.secret("b"), 1, True, None]})}
+            config |= {"port": sw.secret(80), "nothing": sw.secret(None)}
             stack = await engine.stack("shop/dev", program, config=config)
             assert (await stack.up()).outputs == {"pw": sw.Secret("hunter2")}
             assert "hunter2" not in str(await stack.export_deployment())
 
     asyncio.run(run())
+
+
+# A configuration file of the reference engine: the passphrase is "correct horse".
+SALT = "v1:T9FaSItA8xQ=:v1:Kr1yt5YlRPcWOb8A:cKkXdfcl/fR2vHkjxnls0SsHa1kjNw=="
+TOKEN = "v1:kJRS4pwT81fxH2Qd:P+0Qu+OtRhM0ap/gfhSeE5kf4mEzW9eyqGE="
+
+
+def test_encrypted_configuration_of_a_file_is_read_with_its_salt_before_there_is_a_state() -> None:
+    def open(engine: sync.Engine) -> sync.Stack:
+        config = {"token": sw.Ciphertext(TOKEN)}
+        return engine.stack("fixtures/dev", secretive, config=config, encryption_salt=SALT)
+
+    with sync.Engine(store="memory://", passphrase="correct horse") as engine:
+        stack = open(engine)
+        expected = {"token": sw.Secret("tok-secret"), "password": sw.Secret("hunter2")}
+        assert stack.preview().outputs == expected
+        assert stack.up().outputs == expected
+        assert stack.export_deployment()["deployment"]["secrets_providers"]["state"] == {"salt": SALT}
+        with pytest.raises(sw.InvalidInputError, match="encryption_salt takes a text, not int"):
+            engine.stack("fixtures/dev", encryption_salt=5)  # type: ignore[arg-type]
+    with sync.Engine(store="memory://", passphrase="wrong") as engine:
+        with pytest.raises(sw.DecryptError, match="fixtures:token.*incorrect passphrase"):
+            open(engine).preview()
+        with pytest.raises(sw.DecryptError, match="^getting stack configuration: .*: incorrect passphrase"):
+            open(engine).up()
+
+
+def test_a_first_preview_decrypts_what_the_hosts_own_encryption_has_encrypted() -> None:
+    with sync.Engine(store="memory://", secrets=Vault()) as engine:
+        stack = engine.stack("shop/dev", secretive, config={"token": sw.Ciphertext("v:nekot")})
+        assert stack.preview().outputs["token"] == sw.Secret("token")

@@ -61,6 +61,7 @@ class Engine:
         name: str,
         program: _Program | None,
         config: dict[str, Any],
+        encryption_salt: str | None,
         organization: str | None,
         tags: dict[str, str],
         root_directory: str | None,

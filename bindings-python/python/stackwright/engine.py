@@ -201,6 +201,7 @@ class Engine:
         program: Program | None = None,
         *,
         config: Mapping[str, PropertyValue] | None = None,
+        encryption_salt: str | None = None,
         organization: str | None = None,
         tags: Mapping[str, str] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
@@ -214,6 +215,9 @@ class Engine:
         :param config: The configuration by ``namespace:name``, or by name for the project's own: texts, structures, and
             :class:`~stackwright.Secret` around what is secret, or :class:`~stackwright.Ciphertext`. A setting of what is
             returned: it is not kept with the stack, so say it again whenever the stack is opened.
+        :param encryption_salt: What the :class:`~stackwright.Ciphertext` in the configuration was encrypted with, as
+            ``encryptionsalt`` of the stack's configuration file has it; the engine needs the passphrase. A stack without a
+            state encrypts its own secrets with it, too. Without it, configuration is decrypted as the state is.
         :param organization: What programs are told to be their organization; ``organization`` by default. It is no part of
             the stack's name.
         :param tags: What the host notes about the stack, by name: at most 40 characters, and 256 for a value. A setting
@@ -225,6 +229,7 @@ class Engine:
         require_given("name", name, str, "a text, project/stack")
         check(program)
         require("config", config, Mapping, "a dictionary of values by key")
+        require("encryption_salt", encryption_salt, str, "a text")
         require("organization", organization, str, "a text")
         require("tags", tags, Mapping, "a dictionary of texts by name")
         for name_of_tag, value in (tags or {}).items():
@@ -244,6 +249,7 @@ class Engine:
                 name,
                 None,
                 dict(config or {}),
+                encryption_salt,
                 organization,
                 dict(tags or {}),
                 root,

@@ -22,6 +22,10 @@ pub struct StackSettings {
     pub program: Option<Arc<dyn Program>>,
     /// The configuration.
     pub config: Config,
+    /// The salt that encrypted configuration was encrypted with, as the `encryptionsalt` of the stack's configuration file
+    /// has it; wants an engine with the passphrase. A stack without a state encrypts its own secrets with it, too. Without
+    /// it, configuration is decrypted as the state is.
+    pub encryption_salt: Option<String>,
     /// The folder of the project, from which assets and source positions are told.
     pub root_directory: Option<PathBuf>,
     /// Receives every journal entry before the engine goes on; may refuse, which ends the operation.
@@ -40,6 +44,7 @@ impl Default for StackSettings {
         Self {
             program: None,
             config: Config::default(),
+            encryption_salt: None,
             root_directory: None,
             journal: None,
             create: true,

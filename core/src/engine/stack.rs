@@ -61,6 +61,7 @@ impl Stack {
             stack: name.stack().to_owned(),
             root_directory: settings.root_directory,
             config: settings.config,
+            encryption_salt: settings.encryption_salt,
             journal: settings.journal,
             tags: settings.tags,
         };

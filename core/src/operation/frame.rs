@@ -155,7 +155,7 @@ impl Frame {
         let loaded = self.load().await?;
         let mut snapshot = loaded.snapshot.clone();
         if snapshot.secrets.is_none() {
-            snapshot.secrets = Some(self.stack.engine.secrets.create().await?);
+            snapshot.secrets = Some(self.stack.new_secrets(&self.secrets()).await?);
         }
         // What a crash left in a journal becomes the checkpoint before a new journal begins.
         let session = storage.begin(loaded, &mut snapshot, self.kind.name()).await?;

@@ -15,6 +15,7 @@ mod refresh;
 mod rehearsal;
 mod result;
 mod run_program;
+mod secrets;
 mod session;
 mod stack_context;
 mod targets;

@@ -17,6 +17,7 @@ pub(crate) struct StackContext {
     pub(crate) stack: String,
     pub(crate) root_directory: Option<PathBuf>,
     pub(crate) config: Config,
+    pub(crate) encryption_salt: Option<String>,
     pub(crate) journal: Option<Arc<dyn JournalReceiver>>,
     pub(crate) tags: BTreeMap<String, String>,
 }

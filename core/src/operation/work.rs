@@ -251,10 +251,9 @@ impl Frame {
     /// Decrypts the configuration, announces it, and tells the program what it is to know, and who is to name things.
     async fn run_info(&self, snapshot: &Snapshot) -> Result<(Arc<RunInfo>, Option<Arc<dyn Autonamer>>)> {
         let stack = &self.stack;
-        let config = match &snapshot.secrets {
-            Some(manager) => stack.config.decrypt(&**manager).await?,
-            None => stack.config.in_the_clear()?,
-        };
+        let config = stack
+            .decrypt_config(&*stack.engine.secrets, snapshot.secrets.as_ref())
+            .await?;
         config.each_secret(|secret| self.events.redactor().learn([secret]));
         let autonamer = match self.options.program_purpose(self.kind) {
             Some(_) => stack.autonamer(&config)?,

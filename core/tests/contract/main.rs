@@ -10,6 +10,7 @@
 
 mod autonaming;
 mod cancellation;
+mod configuration;
 mod deployment;
 mod errors;
 mod fixture;

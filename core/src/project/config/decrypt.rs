@@ -119,6 +119,16 @@ impl Config {
         self.with_plaintexts(plaintexts)
     }
 
+    /// Tells whether there is anything to decrypt.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        let mut encrypted = false;
+        for (_, value) in self.iter() {
+            value.visit(&mut |inner| encrypted |= matches!(inner, ConfigValue::Secure(_)));
+        }
+        encrypted
+    }
+
     /// Gives a configuration without secrets the form of a decrypted one.
     ///
     /// # Errors

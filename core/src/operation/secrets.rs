@@ -1,0 +1,58 @@
+//! Who encrypts for a stack: the manager of its state, that of its configuration file's salt, or a new one.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::StackContext;
+use crate::{
+    error::{Error, Result},
+    project::DecryptedConfig,
+    secrets::{SecretsManager, SecretsProvider, open_or_lock, passphrase},
+};
+
+impl StackContext {
+    /// Returns the manager for a state that names none: that of the configuration's salt, so that file and state are of
+    /// one key, or a new one.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Decrypt`] when the passphrase is not the salt's.
+    pub(super) async fn new_secrets(&self, secrets: &dyn SecretsProvider) -> Result<Arc<dyn SecretsManager>> {
+        let Some(salt) = &self.encryption_salt else {
+            return secrets.create().await;
+        };
+        let opened = secrets
+            .open(passphrase::KIND, Some(&json!({ "salt": salt })))
+            .await;
+        opened.map_err(|error| {
+            let text = format!(
+                "getting stack configuration: get stack secrets manager: {}",
+                error.message()
+            );
+            Error::new(error.kind(), text)
+                .with_phase("decrypt")
+                .with_source(error)
+        })
+    }
+
+    /// Decrypts the configuration, with the salt's manager where the host named one and else with the state's. A preview
+    /// of a stack without a state has the manager that an update would begin with.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Decrypt`] in the phase `decrypt`, naming the key.
+    pub(super) async fn decrypt_config(
+        &self,
+        secrets: &dyn SecretsProvider,
+        of_state: Option<&Arc<dyn SecretsManager>>,
+    ) -> Result<DecryptedConfig> {
+        if !self.config.is_encrypted() {
+            return self.config.in_the_clear();
+        }
+        let manager = match (&self.encryption_salt, of_state) {
+            (Some(salt), _) => open_or_lock(secrets, passphrase::KIND, Some(&json!({ "salt": salt }))).await,
+            (None, Some(manager)) => Arc::clone(manager),
+            (None, None) => secrets.create().await?,
+        };
+        self.config.decrypt(&*manager).await
+    }
+}

@@ -1,0 +1,108 @@
+//! Encrypted configuration: which key it is read with, before there is a state and beside one.
+
+use std::sync::{Arc, Mutex};
+
+use stackwright::{
+    Engine, ErrorKind, Stack, StackSettings, operation::OperationOptions, program::from_fn,
+    project::StackFile, runtime::Runtime, secrets::PassphraseProvider,
+};
+
+use crate::fixture::engine;
+
+/// A configuration file that the reference engine wrote; the passphrase is `correct horse`.
+const FILE: &str = include_str!("../fixtures/states/Pulumi.dev.yaml");
+
+/// What the program was told to be the token, in each of its runs.
+type Told = Arc<Mutex<Vec<String>>>;
+
+fn engine_of(passphrase: &str) -> Engine {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    engine()
+        .secrets(Arc::new(PassphraseProvider::new(passphrase, runtime)))
+        .build()
+        .unwrap()
+}
+
+/// Opens the stack of the file, with its configuration; the program notes the token that it is told.
+async fn open(engine: &Engine, file: &StackFile) -> (Stack, Told) {
+    let told = Told::default();
+    let tells = Arc::clone(&told);
+    let program = from_fn(move |context| {
+        let token = context.info.config.get("fixtures:token").cloned();
+        tells.lock().unwrap().extend(token);
+        async { Ok(()) }
+    });
+    let settings = StackSettings {
+        program: Some(program),
+        config: file.config.clone(),
+        encryption_salt: file.encryption_salt.clone(),
+        ..StackSettings::default()
+    };
+    (engine.stack("fixtures/dev", settings).await.unwrap(), told)
+}
+
+/// Returns the salt of the key that the stack's state is encrypted with.
+async fn salt_of(stack: &Stack) -> Option<String> {
+    let document: serde_json::Value = serde_json::from_slice(&stack.export(false).await.unwrap()).unwrap();
+    let salt = &document["deployment"]["secrets_providers"]["state"]["salt"];
+    salt.as_str().map(str::to_owned)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn encrypted_configuration_is_read_with_the_salt_of_its_file_before_there_is_a_state() {
+    let file = StackFile::parse(FILE).unwrap();
+    let (stack, told) = open(&engine_of("correct horse"), &file).await;
+    for options in [
+        OperationOptions::default().preview(),
+        OperationOptions::default(),
+        OperationOptions::default(),
+    ] {
+        let result = stack.update(options).wait().await;
+        assert!(result.error.is_none(), "{:?}", result.error);
+    }
+    assert_eq!(*told.lock().unwrap(), ["tok-secret"; 3]);
+    assert_eq!(salt_of(&stack).await, file.encryption_salt);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_state_keeps_its_own_key_beside_the_one_of_the_configuration() {
+    let engine = engine_of("correct horse");
+    let (stack, _) = open(&engine, &StackFile::default()).await;
+    assert!(
+        stack
+            .update(OperationOptions::default())
+            .wait()
+            .await
+            .error
+            .is_none()
+    );
+    let own = salt_of(&stack).await;
+    let file = StackFile::parse(FILE).unwrap();
+    let (stack, told) = open(&engine, &file).await;
+    let result = stack.update(OperationOptions::default()).wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    assert_eq!(*told.lock().unwrap(), ["tok-secret"]);
+    assert!(own.is_some() && own != file.encryption_salt);
+    assert_eq!(salt_of(&stack).await, own);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_passphrase_that_is_not_the_salts_is_told_before_anything_happens() {
+    let file = StackFile::parse(FILE).unwrap();
+    let (stack, told) = open(&engine_of("wrong"), &file).await;
+    let failures = [
+        (
+            OperationOptions::default().preview(),
+            "failed to decrypt configuration key 'fixtures:token': incorrect passphrase",
+        ),
+        (
+            OperationOptions::default(),
+            "getting stack configuration: get stack secrets manager: incorrect passphrase",
+        ),
+    ];
+    for (options, text) in failures {
+        let error = stack.update(options).wait().await.error.clone().unwrap();
+        assert_eq!((error.kind(), error.message()), (ErrorKind::Decrypt, text));
+    }
+    assert!(told.lock().unwrap().is_empty());
+}
