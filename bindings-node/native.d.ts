@@ -196,6 +196,8 @@ export interface StackEntry {
   program?: ProgramEntry
   /** The façade's number of the object that receives the journal. */
   journal?: number
+  /** The salt of the configuration's secrets. */
+  encryptionSalt?: string
   /** The organization that programs are told of. */
   organization?: string
   /** What the host notes about the stack, by name. */

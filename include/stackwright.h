@@ -1244,10 +1244,12 @@ sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
  * Opens a stack, named `project/stack`, and creates it when there is none.
  *
  * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
- * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop", "create": true}`. Keys without a
+ * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop", "create": true,
+ * "encryptionSalt": "v1:…"}`. Keys without a
  * namespace are the project's own. A value is any JSON; programs read lists and objects as their JSON text. A secret
- * inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`. The
- * organization is what programs are told, `organization` when left out, and no
+ * inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`, and
+ * the salt is what it was encrypted with: `encryptionsalt` of the stack's configuration file. Without a salt it is
+ * decrypted as the state is. The organization is what programs are told, `organization` when left out, and no
  * part of the name; tags are what the host notes about the stack. `program` is what
  * previews and updates run; it may be null when each brings its own. On success it is taken over. With
  * `"languageRuntime": "127.0.0.1:4711"` in the settings, the language runtime that listens there runs the program, and

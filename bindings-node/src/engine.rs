@@ -21,7 +21,6 @@ use crate::{
     host::JsHost,
     program::ProgramEntry,
     provider::JsProvider,
-    registration,
     stack::Stack,
 };
 
