@@ -3,6 +3,8 @@
 The API here is ``async``; :mod:`stackwright.sync` has the same without.
 """
 
+from . import output as _output
+from . import resource as _resource
 from ._stackwright import from_json, to_json
 from ._runner import LanguageRuntime, Program, PulumiProgram, pulumi_program
 from .engine import Engine, Plugins
@@ -88,6 +90,10 @@ from .values import (
     secret,
     unwrap,
 )
+
+# To import it there would be a circle; whoever evaluates their annotations looks for it there.
+for _module in (_output, _resource):
+    setattr(_module, "Context", Context)
 
 __all__ = [
     "Archive",

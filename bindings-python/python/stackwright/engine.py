@@ -98,7 +98,9 @@ class Engine:
     :param store: Where states live: ``file://./folder`` (``file://folder`` is the same: there is no host in it),
         ``file:///absolute/folder`` or ``memory://``.
     :param passphrase: Encrypts the secrets of its stacks; without it, they are only encoded, not encrypted.
-    :param secrets: Encrypts them the host's own way instead; stacks that were encrypted with a passphrase still need it.
+    :param secrets: Encrypts them the host's own way instead: an object with ``kind`` (the name of its encryption in
+        deployments), ``encrypt`` and ``decrypt``, see :class:`stackwright.Secrets`. Stacks that were encrypted with a
+        passphrase still need it.
     :param providers: Objects that provide packages; see :class:`stackwright.Provider`.
     :param plugins: Where plugin processes of other packages are looked for.
     :param resolver: Decides what serves a package before anything is looked for; see :data:`stackwright.Resolver`.

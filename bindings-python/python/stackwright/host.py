@@ -19,6 +19,10 @@ Values = Mapping[str, PropertyValue]
 class Secrets(Protocol):
     """Encrypts the secret values of stacks the host's own way; each method may be ``async``.
 
+    Beside its methods it has ``kind``, the name under which deployments say who encrypted them (``"vault"``, for instance;
+    none of ``passphrase``, ``b64``, ``service`` and ``cloud``), and may have ``state``, which deployments store beside it to
+    say with which key; never key material.
+
     What they raise ends the operation, and is the cause (``__cause__``) of its error: a
     :class:`~stackwright.SecretsError` for :meth:`encrypt`, a :class:`~stackwright.DecryptError` for :meth:`decrypt`, which
     names the key when it is about a value of the configuration. Their texts must hold no secret.

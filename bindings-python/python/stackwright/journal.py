@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, Union, cast
 
 from ._callback import Described, described
 
@@ -88,7 +88,7 @@ class JournalEntry:
         return parsed
 
 
-Journal = Callable[[JournalEntry], "Awaitable[None] | None"]
+Journal = Callable[[JournalEntry], Union[Awaitable[None], None]]
 """Receives a stack's journal: a function, ``async`` or not, that is given each entry in order, and has it safe when it
 returns. The engine goes on only then. What it raises refuses the entry, and the operation ends with that error."""
 

@@ -3,6 +3,10 @@
 A program is a function with one parameter, ``async`` or not. An ``async`` one runs on the event loop that started the
 operation; an ordinary one runs on a thread of its own and waits with :meth:`Deferred.wait` where an ``async`` one awaits.
 
+A cancelled operation lets a program unwind: what it waits for is answered, and an ``async`` one is cancelled. Nobody can stop
+a thread that computes or sleeps: it is waited for at most five seconds, hardly at all when the user cancels a second time, and
+then left behind. Each call that it makes later, :meth:`Context.log` included, raises :class:`~stackwright.CancelledError`.
+
 Registrations are eager: :meth:`Context.resource` registers at once, or as soon as the outputs among its inputs are known.
 What it returns can be passed on without waiting for it. The program's end waits for everything that was registered.
 """
@@ -13,9 +17,11 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
+from ._annotations import Unpack
 from ._bridge import Callback
+from ._checks import refusal, require, require_given
 from ._option_checks import check_options
 from ._stackwright import Completions, Run, find_outputs
 from .config import Config
@@ -34,10 +40,7 @@ from .resource_options import (
     resolve_options,
     urns_of,
 )
-from .values import PropertyValue, Secret, is_unknown, secret
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from .values import Awaited, PropertyValue, Secret, Unknown, is_unknown, secret
 
 __all__ = [
     "Alias",
@@ -52,6 +55,17 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+_SEVERITIES: Final = ("debug", "info", "warning", "error")
+
+
+def _given(option: str, values: Inputs | None, owner: str) -> dict[str, PropertyValue]:
+    """Returns values by name as a dictionary."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise refusal(option, "a dictionary of values by name", values, owner)
+    return values if isinstance(values, dict) else dict(values)
 
 
 class Context:
@@ -90,7 +104,7 @@ class Context:
         Outputs of other resources among the inputs become dependencies.
         """
         resource = Resource(self, type_, name, True)
-        self._register(resource, {} if inputs is None else inputs, options)
+        self._register(resource, inputs, options)
         return resource
 
     def component(
@@ -98,15 +112,16 @@ class Context:
     ) -> Resource:
         """Registers a component: a resource that only groups others, which name it as their ``parent``."""
         resource = Resource(self, type_, name, False)
-        self._register(resource, {} if inputs is None else inputs, options)
+        self._register(resource, inputs, options)
         return resource
 
     def provider(
         self, package: str, name: str, inputs: Inputs | None = None, /, **options: Unpack[ResourceOptions]
     ) -> Resource:
         """Registers a provider of a package with a configuration of its own, to be named as ``provider``."""
+        require_given("package", package, str, "the name of a package")
         resource = Resource(self, f"pulumi:providers:{package}", name, True)
-        self._register(resource, {} if inputs is None else inputs, options)
+        self._register(resource, inputs, options)
         return resource
 
     def read(
@@ -125,8 +140,11 @@ class Context:
             net = ctx.read("pulumi:pulumi:StackReference", "net", "net/prod", {"name": "net/prod"})
             ctx.resource("notes:index:Note", "first", {"text": net["outputs"]["address"]})
         """
+        require_given("type", type_, str, "a type token as a text")
+        require_given("name", name, str, "a text")
+        require_given("id", id, (str, Secret, Unknown, Awaited), "a text or an output")
+        inputs = _given("inputs", inputs, f"of the resource {name!r}")
         resource = Resource(self, type_, name, True)
-        inputs = {} if inputs is None else inputs
 
         def start(urns: list[str], _by_property: dict[str, list[str]] | None, named: dict[str, Any] | None) -> None:
             resolved = substitute(id)
@@ -148,8 +166,9 @@ class Context:
         self, token: str, arguments: Inputs | None = None, /, **options: Unpack[InvokeOptions]
     ) -> Invocation:
         """Calls a function of a package. Arguments may contain outputs."""
+        require_given("token", token, str, "a function's token as a text")
+        arguments = _given("arguments", arguments, f"of the call of {token!r}")
         invocation = Invocation(self, token)
-        arguments = {} if arguments is None else arguments
 
         def start(urns: list[str], _by_property: dict[str, list[str]] | None, named: dict[str, Any] | None) -> None:
             resolved = substitute(arguments)
@@ -162,6 +181,7 @@ class Context:
 
     def export(self, name: str, value: PropertyValue) -> None:
         """Sets one of the stack's outputs; it may be or contain outputs of resources."""
+        require_given("name", name, str, "a text")
         self._require_running(f"the stack output {name!r}")
         self._exports[name] = value
 
@@ -178,12 +198,18 @@ class Context:
         resource: Resource | None = None,
     ) -> None:
         """Says something to people. An ``error`` fails the operation once the program has ended; nothing is deleted then."""
+        require_given("message", message, str, "a text")
+        if severity not in _SEVERITIES:
+            raise refusal("severity", f"one of {', '.join(_SEVERITIES)}", severity)
+        require("resource", resource, Resource, "a resource")
         urn = resource._registered.urn if resource is not None and resource._registered is not None else None
         self._run.log(severity, message, urn)
 
-    def _register(self, resource: Resource, inputs: Inputs, options: Mapping[str, Any]) -> None:
-        if not isinstance(inputs, dict):
-            inputs = dict(inputs)
+    def _register(self, resource: Resource, inputs: Inputs | None, options: Mapping[str, Any]) -> None:
+        if not isinstance(resource.name, str) or not isinstance(resource.type, str):
+            require_given("type", resource.type, str, "a type token as a text")
+            require_given("name", resource.name, str, "a text")
+        inputs = _given("inputs", inputs, f"of the resource {resource.name!r}")
         if self._over:
             self._require_running(f"the resource {resource.name!r}")
         if not options and not find_outputs(inputs):
@@ -256,6 +282,7 @@ class Context:
 
     def _register_outputs(self, component: Resource, outputs: Inputs) -> Deferred[None]:
         self._require_running(f"the outputs of {component.name!r}")
+        outputs = _given("outputs", outputs, f"of the component {component.name!r}")
         task = Task(self)
 
         def start(_urns: list[str], _by_property: dict[str, list[str]] | None, _named: dict[str, Any] | None) -> None:
@@ -278,7 +305,6 @@ class Context:
         depended = dependencies_of("depends_on", options.get("depends_on"), owner)
         if "replace_with" in options:
             options = {**options, "replace_with": dependencies_of("replace_with", options["replace_with"], owner)}
-        self._pending.append(work)
         found = [(key, traced(value)) for key, value in find_outputs(dict(inputs))]
         explicit = [traced(value) for value in depended if not isinstance(value, str)]
         named = {name: value for name, value in options.items() if name != "depends_on" and value is not None}
@@ -322,6 +348,8 @@ class Context:
             if missing == 0:
                 proceed()
 
+        # What is refused above is answered by nobody: the program's end must not wait for it.
+        self._pending.append(work)
         proceed()
 
     def _move(self, completions: Completions, loop: asyncio.AbstractEventLoop) -> bool:

@@ -15,7 +15,13 @@ __all__ = ["Alias", "CustomTimeouts", "InvokeOptions", "ResourceOptions"]
 
 
 class CustomTimeouts(TypedDict, total=False):
-    """How long each call to the provider may take, in seconds; a provider in this process is told, and has to see to it."""
+    """How long each call to the provider may take, in seconds; a provider in this process is told, and has to see to it.
+
+    - ``create`` (float)
+    - ``update`` (float)
+    - ``delete`` (float)
+    - ``read`` (float)
+    """
 
     create: float
     update: float
@@ -24,7 +30,15 @@ class CustomTimeouts(TypedDict, total=False):
 
 
 class Alias(TypedDict, total=False):
-    """A former name of a resource: the parts that differ."""
+    """A former name of a resource: the parts that differ.
+
+    - ``name`` (str)
+    - ``type`` (str)
+    - ``stack`` (str)
+    - ``project`` (str)
+    - ``parent`` (Resource | str)
+    - ``no_parent`` (bool): It had no parent.
+    """
 
     name: str
     type: str
@@ -35,16 +49,36 @@ class Alias(TypedDict, total=False):
 
 
 class ResourceOptions(TypedDict, total=False):
-    """Options of a resource; each can be given by name to :meth:`Context.resource`."""
+    """Options of a resource; each can be given by name to :meth:`Context.resource`.
+
+    - ``parent`` (Resource | None): The parent; the stack when there is none.
+    - ``depends_on`` (Awaited | str | Sequence[Awaited | str]): Resources, outputs and calls of functions that must be
+      there before it, or URNs of resources.
+    - ``provider`` (Resource | str | None): The provider that manages it, as :meth:`Context.provider` returned it.
+    - ``providers`` (Mapping[str, Resource | str]): A component's providers for its children, by package.
+    - ``version`` (str): The version of the package.
+    - ``plugin_download_url`` (str): Where the package's plugin can be had, for the resolver and the installer.
+    - ``protect`` (bool | None): Never delete or replace it.
+    - ``delete_before_replace`` (bool | None): A replacement deletes the old thing first.
+    - ``retain_on_delete`` (bool | None): Forget it instead of deleting it.
+    - ``ignore_changes`` (Sequence[str]): Paths of inputs whose changes count for nothing.
+    - ``replace_on_changes`` (Sequence[str]): Paths of properties whose changes replace it.
+    - ``additional_secret_outputs`` (Sequence[str]): Outputs that are secret.
+    - ``hide_diffs`` (Sequence[str]): Paths whose differences are not shown.
+    - ``aliases`` (Sequence[str | Alias]): Former names: URNs, or the parts that differ (``name``, ``type``, ``stack``,
+      ``project``, ``parent``, ``no_parent``).
+    - ``import_id`` (str): The id of an existing thing that is to be taken over.
+    - ``custom_timeouts`` (CustomTimeouts): Seconds by ``create``, ``update``, ``delete`` and ``read``.
+    - ``deleted_with`` (Resource | None): The resource with whose deletion it goes by itself.
+    - ``replace_with`` (Resource | str | Sequence[Resource | str]): Resources whose replacement replaces this one too,
+      or their URNs.
+    - ``replacement_trigger`` (PropertyValue): A value whose change replaces it.
+    """
 
     parent: Resource | None
-    """The parent; the stack when there is none."""
     depends_on: Awaited | str | Sequence[Awaited | str]
-    """Resources, outputs and calls of functions that must be there before it, or URNs of resources."""
     provider: Resource | str | None
-    """The provider that manages it, as :meth:`Context.provider` returned it."""
     providers: Mapping[str, Resource | str]
-    """A component's providers for its children, by package."""
     version: str
     plugin_download_url: str
     protect: bool | None
@@ -56,23 +90,26 @@ class ResourceOptions(TypedDict, total=False):
     hide_diffs: Sequence[str]
     aliases: Sequence[str | Alias]
     import_id: str
-    """The id of an existing thing that is to be taken over."""
     custom_timeouts: CustomTimeouts
     deleted_with: Resource | None
     replace_with: Resource | str | Sequence[Resource | str]
-    """Resources whose replacement replaces this one too, or their URNs."""
     replacement_trigger: PropertyValue
 
 
 class InvokeOptions(TypedDict, total=False):
-    """Options of a function's call; each can be given by name to :meth:`Context.invoke`."""
+    """Options of a function's call; each can be given by name to :meth:`Context.invoke`.
+
+    - ``parent`` (Resource | None): The resource whose provider is used when no other is named.
+    - ``depends_on`` (Awaited | str | Sequence[Awaited | str]): Resources, outputs and calls of functions that must be
+      there before it, or URNs of resources.
+    - ``provider`` (Resource | str | None): The provider that is asked, as :meth:`Context.provider` returned it.
+    - ``version`` (str): The version of the package.
+    - ``plugin_download_url`` (str): Where the package's plugin can be had, for the resolver and the installer.
+    """
 
     parent: Resource | None
-    """The resource whose provider is used when no other is named."""
     depends_on: Awaited | str | Sequence[Awaited | str]
-    """Resources, outputs and calls of functions that must be there before it, or URNs of resources."""
     provider: Resource | str | None
-    """The provider that is asked, as :meth:`Context.provider` returned it."""
     version: str
     plugin_download_url: str
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from . import options as _options
+from ._annotations import Unpack
 from ._bridge import answer
 from ._checks import require_function, require_given
 from ._raised import Raised, explain
@@ -18,9 +19,6 @@ from .operation import Operation
 from .options import OperationOptions
 from .result import Result
 from .values import PropertyValue, unwrap
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["Stack"]
 

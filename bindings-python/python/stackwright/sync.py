@@ -12,10 +12,11 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from . import operation as _operation
 from . import stack as _stack
+from ._annotations import Unpack
 from ._runner import Program
 from .engine import Engine as _Engine
 from .engine import Plugins
@@ -27,9 +28,6 @@ from .options import OperationOptions
 from .provider import Resolver
 from .result import Result
 from .values import PropertyValue
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 __all__ = ["Engine", "Operation", "Stack"]
 

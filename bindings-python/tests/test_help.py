@@ -1,0 +1,49 @@
+"""What tools see of the package: annotations that can be evaluated, and members of options in their documentation."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import stackwright as sw
+from stackwright import sync
+
+
+def public() -> Iterator[Any]:
+    """Yields all that can be annotated: classes, their methods and properties, and functions."""
+    for module in (sw, sync):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if not inspect.isclass(value) and not inspect.isfunction(value):
+                continue
+            yield pytest.param(value, id=f"{module.__name__}.{name}")
+            for member, found in vars(value).items() if inspect.isclass(value) else ():
+                if isinstance(found, property):
+                    found = found.fget
+                elif isinstance(found, (staticmethod, classmethod)):
+                    found = found.__func__
+                if inspect.isfunction(found):
+                    yield pytest.param(found, id=f"{module.__name__}.{name}.{member}")
+
+
+@pytest.mark.parametrize("value", list(public()))
+def test_the_annotations_of_everything_public_can_be_evaluated(value: Any) -> None:
+    typing.get_type_hints(value)
+
+
+@pytest.mark.parametrize("options", [sw.OperationOptions, sw.PolicyPack, sw.ResourceOptions, sw.InvokeOptions])
+def test_help_lists_each_option_with_its_type_and_what_it_does(options: Any) -> None:
+    shown = " ".join(pydoc.plain(pydoc.render_doc(options)).replace("|  ", " ").split())
+    kinds: dict[str, Any] = options.__annotations__
+    assert kinds
+    for name, kind in kinds.items():
+        written = kind.__forward_arg__ if isinstance(kind, typing.ForwardRef) else kind
+        assert f"- ``{name}`` ({written}): " in shown, name
+
+
+def test_help_says_what_the_kind_of_secrets_is() -> None:
+    assert "``kind``, the name under which deployments say" in (sw.Secrets.__doc__ or "")
