@@ -316,3 +316,32 @@ def test_people_are_told_of_a_resource_that_came_too_late(make_engine: MakeEngin
                 await tasks[0]
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda ctx: ctx.resource(5, "a"), "type takes a type token as a text, not int"),
+        (lambda ctx: ctx.component("b:i:B", 5), "name takes a text, not int"),
+        (lambda ctx: ctx.resource(THING, "a", [1]), "inputs of the resource 'a' takes a dictionary of values by name, not list"),
+        (lambda ctx: ctx.resource(THING, "a", "text"), "inputs of the resource 'a' takes a dictionary of values by name, not the text"),
+        (lambda ctx: ctx.read(THING, "a", 5), "id takes a text or an output, not int"),
+        (lambda ctx: ctx.provider(5, "a"), "package takes the name of a package, not int"),
+        (lambda ctx: ctx.invoke(5), "token takes a function's token as a text, not int"),
+        (lambda ctx: ctx.invoke("m:i:f", 5), "arguments of the call of 'm:i:f' takes a dictionary of values by name, not int"),
+        (lambda ctx: ctx.component("b:i:B", "a").register_outputs(5), "outputs of the component 'a' takes a dictionary of values by"),
+        (lambda ctx: ctx.export(5, 1), "name takes a text, not int"),
+        (lambda ctx: ctx.log(5), "message takes a text, not int"),
+        (lambda ctx: ctx.log("x", severity="loud"), "severity takes one of debug, info, warning, error, not the text 'loud'"),
+        (lambda ctx: ctx.log("x", resource="a"), "resource takes a resource, not the text 'a'"),
+        (lambda ctx: ctx.resource(THING, "a").id.apply(5), "apply() takes a function, not int"),
+        (lambda ctx: ctx.resource(THING, "a").id.apply(lambda: 1), "apply() takes a function that is called with one argument, not one"),
+        (lambda ctx: ctx.resource(THING, "a", parent="foo"), "parent takes a resource or its URN, not the text 'foo', in the options of"),
+        (lambda ctx: ctx.resource(THING, "a", aliases=["foo"]), "aliases[0] takes a URN or a dictionary, not the text 'foo', in the"),
+        (lambda ctx: ctx.resource(THING, "a", custom_timeouts={"read": -1}), "custom_timeouts['read'] takes a number of seconds from 0 on, not -1, in the options of"),
+    ],
+)
+def test_a_wrong_argument_is_named_and_keeps_no_program_waiting(
+    make_engine: MakeEngine, memory: Memory, wrong: Wrong, message: str
+) -> None:
+    refused(make_engine(mem=memory), wrong, sw.InvalidInputError, message)

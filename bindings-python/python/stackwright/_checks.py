@@ -20,9 +20,10 @@ def described(value: object) -> str:
     return f"the text {value!r}" if isinstance(value, str) else type(value).__name__
 
 
-def refusal(option: str, wanted: str, value: object) -> InvalidInputError:
-    """Returns the error of a value that an option does not take."""
-    return InvalidInputError(f"{option} takes {wanted}, not {described(value)}")
+def refusal(option: str, wanted: str, value: object, owner: str = "") -> InvalidInputError:
+    """Returns the error of a value that an option, which ``owner`` has where there are several, does not take."""
+    of = f" {owner}" if owner else ""
+    return InvalidInputError(f"{option}{of} takes {wanted}, not {described(value)}")
 
 
 def require(option: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:

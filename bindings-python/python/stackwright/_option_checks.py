@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Real
 from typing import Any, Final
@@ -83,6 +84,8 @@ def _timeouts(option: str, value: Any, owner: str) -> None:
 def _seconds(option: str, value: Any, owner: str) -> None:
     if not isinstance(value, Real) or isinstance(value, bool):
         raise _refuse(option, "a number of seconds", value, owner)
+    if not 0 <= float(value) < math.inf:
+        raise InvalidInputError(f"{option} takes a number of seconds from 0 on, not {value}, in the options of {owner}")
 
 
 def _aliases(option: str, value: Any, owner: str) -> None:
@@ -92,13 +95,19 @@ def _aliases(option: str, value: Any, owner: str) -> None:
     for index, alias in enumerate(elements):
         if isinstance(alias, Mapping):
             _members(f"{option}[{index}]", alias, _ALIAS, owner)
-        elif not isinstance(alias, str):
-            raise _refuse(option, "URNs and dictionaries", alias, owner)
+        elif not isinstance(alias, str) or not alias.startswith(_URN):
+            raise _refuse(f"{option}[{index}]", "a URN or a dictionary", alias, owner)
 
 
+def _resource(option: str, value: Any, owner: str) -> None:
+    if not isinstance(value, Resource) and not (isinstance(value, str) and value.startswith(_URN)):
+        raise _refuse(option, "a resource or its URN", value, owner)
+
+
+_URN: Final = "urn:"
 _FLAG: Final = _of(bool, "True or False")
 _TEXT: Final = _of(str, "a text")
-_RESOURCE: Final = _of((Resource, str), "a resource or its URN")
+_RESOURCE: Final = _resource
 
 _TIMEOUTS: Final[Mapping[str, Check]] = dict.fromkeys(("create", "update", "delete", "read"), _seconds)
 
