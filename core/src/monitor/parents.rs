@@ -31,8 +31,9 @@ struct Legacy {
 }
 
 impl Parents {
-    /// Completes a registration with what its parent hands down.
+    /// Completes a registration with its own providers, and with what its parent hands down.
     pub(super) fn complete(&self, registration: &mut Registration) {
+        choose_provider(registration);
         let Some(parent) = &registration.parent else {
             return;
         };
@@ -45,18 +46,20 @@ impl Parents {
         if registration.options.deleted_with.is_none() {
             registration.options.deleted_with.clone_from(&legacy.deleted_with);
         }
-        let package = registration.resource_type.package();
         let provider = &mut registration.package.provider;
         if registration.custom {
+            let package = registration.resource_type.package();
             if provider.is_empty() && !registration.resource_type.is_provider() {
-                if let Some(inherited) = legacy.providers.get(package) {
-                    provider.clone_from(inherited);
-                } else if provider_package(&legacy.provider) == package {
+                if provider_package(&legacy.provider) == package {
                     provider.clone_from(&legacy.provider);
+                } else if let Some(inherited) = legacy.providers.get(package) {
+                    provider.clone_from(inherited);
                 }
             }
         } else {
-            if provider.is_empty() {
+            // One that the component gives its children itself counts more than its parent's.
+            let inherited = provider_package(&legacy.provider);
+            if provider.is_empty() && !registration.providers.contains_key(inherited) {
                 provider.clone_from(&legacy.provider);
             }
             for (package, inherited) in &legacy.providers {
@@ -99,6 +102,25 @@ impl Parents {
     }
 }
 
+/// Takes the provider of a resource from those that it names by package, unless it names its own.
+fn choose_provider(registration: &mut Registration) {
+    let Registration {
+        resource_type,
+        package,
+        providers,
+        ..
+    } = registration;
+    if !registration.custom || !package.provider.is_empty() || resource_type.is_provider() {
+        return;
+    }
+    if let Some(provider) = providers.get(resource_type.package()) {
+        package.provider.clone_from(provider);
+    }
+}
+
+/// Providers of what hands none down.
+static NO_PROVIDERS: BTreeMap<String, String> = BTreeMap::new();
+
 /// What a registration hands down, before anybody has copied it.
 struct Given<'a> {
     registration: &'a Registration,
@@ -106,13 +128,22 @@ struct Given<'a> {
 }
 
 impl Given<'_> {
+    /// Returns the providers for what is below a component; what a provider manages gives its own to nobody.
+    fn providers(&self) -> &BTreeMap<String, String> {
+        if self.registration.custom {
+            &NO_PROVIDERS
+        } else {
+            &self.registration.providers
+        }
+    }
+
     fn is(&self, legacy: &Legacy) -> bool {
         let registration = self.registration;
         legacy.protect == registration.protect
             && legacy.retain_on_delete == registration.retain_on_delete
             && legacy.deleted_with == registration.options.deleted_with
             && legacy.provider == self.provider
-            && legacy.providers == registration.providers
+            && legacy.providers == *self.providers()
     }
 
     fn to_legacy(&self) -> Legacy {
@@ -122,7 +153,7 @@ impl Given<'_> {
             retain_on_delete: registration.retain_on_delete,
             deleted_with: registration.options.deleted_with.clone(),
             provider: self.provider.to_owned(),
-            providers: registration.providers.clone(),
+            providers: self.providers().clone(),
         }
     }
 }

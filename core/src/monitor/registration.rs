@@ -30,7 +30,7 @@ pub struct Registration {
     pub property_dependencies: Option<PropertyDependencies>,
     /// Options that say which provider manages it.
     pub package: PackageChoice,
-    /// A component's providers for its children, by package.
+    /// Providers by package: a component's for its children, a resource's for itself where it names no provider.
     pub providers: BTreeMap<String, String>,
     /// Whether deletion is refused.
     pub protect: Option<bool>,
