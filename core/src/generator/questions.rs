@@ -137,14 +137,29 @@ impl Generator {
         inputs
     }
 
-    /// Finds out what differs between the record and the goal.
+    /// Finds out what differs between the record and the goal. `target` says that the user wants a replacement in any
+    /// case, or that the record is tainted; the replacement's own trigger comes before all else.
     pub(super) async fn difference(
         &self,
         registering: &Registering,
         old: &StateRef,
         new: &ResourceState,
+        target: bool,
     ) -> Result<Difference, Unanswered> {
         let urn = &registering.urn;
+        let trigger = new.options.replacement_trigger.as_ref();
+        if !self.executor.is_preview() && trigger.is_some_and(PropertyValue::contains_unknowns) {
+            return Err(self.bail(
+                Some(urn),
+                format!("replacement trigger contains unknowns for {urn}"),
+            ));
+        }
+        if trigger_fires(old.state.options.replacement_trigger.as_ref(), trigger) {
+            return Ok(Difference::replacement(""));
+        }
+        if target {
+            return Ok(Difference::replacement("id"));
+        }
         if new
             .options
             .replace_with
@@ -161,18 +176,8 @@ impl Generator {
         {
             return Ok(Difference::replacement("deletedWith"));
         }
-        let trigger = new.options.replacement_trigger.as_ref();
-        if !self.executor.is_preview() && trigger.is_some_and(PropertyValue::contains_unknowns) {
-            return Err(self.bail(
-                Some(urn),
-                format!("replacement trigger contains unknowns for {urn}"),
-            ));
-        }
         if self.provider_replaces(registering, &old.state, new).await? {
             return Ok(Difference::replacement("provider"));
-        }
-        if trigger_fires(old.state.options.replacement_trigger.as_ref(), trigger) {
-            return Ok(Difference::replacement(""));
         }
         let Some(provider) = &registering.provider else {
             return Ok(Difference::of_component(&old.state.inputs, &new.inputs));

@@ -301,11 +301,7 @@ impl Generator {
                 self.create_before_delete(old, &new, provider, &Difference::default())
             }
             Some(old) => {
-                let difference = if target {
-                    Difference::replacement("id")
-                } else {
-                    self.difference(registering, old, &new).await?
-                };
+                let difference = self.difference(registering, old, &new, target).await?;
                 if let Some(inputs) = &checked_inputs
                     && checked == Checked::First
                     && !matches!(difference.verdict, Verdict::Replace)
