@@ -117,8 +117,10 @@ impl Generator {
         let response = self
             .consult(&state.urn, Some("diff"), provider.provider.diff(request))
             .await?;
-        let paths = self.parsed_paths(&state.urn, &state.options.replace_on_changes)?;
-        let difference = interpret(response, &state.inputs, &inputs, &paths, false, false);
+        let response = response.completed(&state.inputs, &inputs);
+        let paths = &state.options.replace_on_changes;
+        let paths = self.paths_that_count(&state.urn, paths, &response, false)?;
+        let difference = interpret(response, &paths, false, false);
         Ok(difference.asks_for_replacement().then_some(difference.keys))
     }
 

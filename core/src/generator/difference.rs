@@ -65,19 +65,15 @@ impl Difference {
     }
 }
 
-/// Interprets a provider's answer to Diff.
+/// Interprets a provider's answer to Diff, completed where the provider cannot tell.
 ///
-/// `old_inputs` and `new_inputs` are compared by the engine itself when the provider cannot tell.
 /// `has_init_errors` says that the last creation or update did not complete: it is retried as an update.
 pub(crate) fn interpret(
     response: DiffResponse,
-    old_inputs: &PropertyMap,
-    new_inputs: &PropertyMap,
     replace_on_changes: &[PropertyPath],
     has_init_errors: bool,
     pending_replacement: bool,
 ) -> Difference {
-    let response = response.completed(old_inputs, new_inputs);
     let mut changes = response.changes;
     let mut difference = Difference {
         keys: response.replaces,
@@ -163,9 +159,10 @@ mod tests {
 
     #[test]
     fn a_provider_that_cannot_tell_leaves_it_to_the_inputs() {
-        let same = interpret(DiffResponse::default(), &map("x"), &map("x"), &[], false, false);
+        let completed = |new: &str| DiffResponse::default().completed(&map("x"), &map(new));
+        let same = interpret(completed("x"), &[], false, false);
         assert_eq!(same.verdict, Verdict::Same);
-        let update = interpret(DiffResponse::default(), &map("x"), &map("y"), &[], false, false);
+        let update = interpret(completed("y"), &[], false, false);
         assert_eq!(
             (update.verdict, update.diffs.as_slice()),
             (Verdict::Update, ["a".to_owned()].as_slice())
@@ -178,10 +175,7 @@ mod tests {
             changes: DiffChanges::None,
             ..DiffResponse::default()
         };
-        assert_eq!(
-            interpret(response, &map("x"), &map("x"), &[], true, false).verdict,
-            Verdict::Update
-        );
+        assert_eq!(interpret(response, &[], true, false).verdict, Verdict::Update);
     }
 
     #[test]
@@ -192,7 +186,7 @@ mod tests {
             ..DiffResponse::default()
         };
         let wanted = [PropertyPath::parse("*").unwrap()];
-        let difference = interpret(response, &map("x"), &map("y"), &wanted, false, false);
+        let difference = interpret(response, &wanted, false, false);
         assert_eq!(
             (difference.verdict, difference.keys.as_slice()),
             (Verdict::Replace, ["a".to_owned()].as_slice())
@@ -206,10 +200,7 @@ mod tests {
             delete_before_replace: true,
             ..DiffResponse::default()
         };
-        assert_eq!(
-            interpret(response, &map("x"), &map("y"), &[], false, false).verdict,
-            Verdict::Update
-        );
+        assert_eq!(interpret(response, &[], false, false).verdict, Verdict::Update);
     }
 
     #[test]

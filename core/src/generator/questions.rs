@@ -190,19 +190,20 @@ impl Generator {
         } else {
             self.ask_for_difference(registering, provider, old, new).await?
         };
-        let paths = self.parsed_paths(urn, &new.options.replace_on_changes)?;
         // What the engine compares itself is what Check gave, and that may have put an ignored change back.
         let compared = if response.changes == DiffChanges::Unknown {
             reset_all(&new.options.ignore_changes, &old.state.inputs, new.inputs.clone()).0
         } else {
             new.inputs.clone()
         };
+        let response = response.completed(&old.state.inputs, &compared);
+        let has_init_errors = !old.state.init_errors.is_empty();
+        let paths = &new.options.replace_on_changes;
+        let paths = self.paths_that_count(urn, paths, &response, has_init_errors)?;
         Ok(interpret(
             response,
-            &old.state.inputs,
-            &compared,
             &paths,
-            !old.state.init_errors.is_empty(),
+            has_init_errors,
             old.state.pending_replacement,
         ))
     }
@@ -239,7 +240,17 @@ impl Generator {
         Ok(response)
     }
 
-    pub(super) fn parsed_paths(&self, urn: &Urn, paths: &[String]) -> Result<Vec<PropertyPath>, Unanswered> {
+    /// Returns the paths of `replaceOnChanges`, none where nothing has changed: then a wrong one is no matter either.
+    pub(super) fn paths_that_count(
+        &self,
+        urn: &Urn,
+        paths: &[String],
+        response: &DiffResponse,
+        has_init_errors: bool,
+    ) -> Result<Vec<PropertyPath>, Unanswered> {
+        if response.changes != DiffChanges::Some && !has_init_errors {
+            return Ok(Vec::new());
+        }
         paths
             .iter()
             .map(|text| {
