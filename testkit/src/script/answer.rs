@@ -180,6 +180,9 @@ impl Package {
             if done.get("id").is_none() {
                 done["id"] = request["id"].clone();
             }
+            if let Some(id) = &init.id {
+                done["id"] = id.as_str().into();
+            }
             if let Some(outputs) = &init.outputs {
                 done["outputs"] = outputs.clone().into();
             }

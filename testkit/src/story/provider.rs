@@ -87,6 +87,8 @@ pub struct FailureScript {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct InitScript {
+    /// The id that is told instead of the usual one.
+    pub id: Option<String>,
     /// Why.
     pub reasons: Vec<String>,
     /// Outputs that replace the usual ones.

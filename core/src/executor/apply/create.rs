@@ -34,15 +34,7 @@ impl Executor {
                 let answer = self.call(step, "create", provider.provider.create(request)).await;
                 match self.created(answer) {
                     Ok(response) => {
-                        if response.id.is_empty() && !self.is_preview() {
-                            return Err(StepFailure {
-                                status: OperationStatus::Unknown,
-                                ..StepFailure::new(format!(
-                                    "plugin returned empty resource.ID from create '{}'",
-                                    step.urn
-                                ))
-                            });
-                        }
+                        self.require_id(step, response.id.as_str())?;
                         state.id = response.id;
                         state.outputs = response.outputs;
                         state.refresh_before_update = response.refresh_before_update;
@@ -55,6 +47,7 @@ impl Executor {
                                 ..StepFailure::provider(&error)
                             });
                         };
+                        self.require_id(step, &failure.id)?;
                         partial_failure = Some(take_init_failure(state, *failure));
                     }
                 }
@@ -68,6 +61,20 @@ impl Executor {
             new: Some(new),
             partial_failure,
             ..Applied::default()
+        })
+    }
+
+    /// Refuses what was made without an id: nobody could ever change or delete it.
+    fn require_id(&self, step: &Step, id: &str) -> Result<()> {
+        if !id.is_empty() || self.is_preview() {
+            return Ok(());
+        }
+        Err(StepFailure {
+            status: OperationStatus::Unknown,
+            ..StepFailure::new(format!(
+                "plugin returned empty resource.ID from create '{}'",
+                step.urn
+            ))
         })
     }
 }

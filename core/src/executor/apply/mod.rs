@@ -69,7 +69,10 @@ impl Executor {
 /// Records what exists of a resource whose initialization failed, and returns the text of that failure.
 fn take_init_failure(state: &mut ResourceState, failure: InitFailure) -> String {
     let message = join_reasons(&failure.reasons);
-    state.id = ResourceId::from(failure.id);
+    // A failure without an id is about the one that was asked about.
+    if !failure.id.is_empty() {
+        state.id = ResourceId::from(failure.id);
+    }
     state.outputs = failure.outputs;
     state.init_errors = failure.reasons;
     state.refresh_before_update = failure.refresh_before_update;

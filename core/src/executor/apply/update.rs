@@ -49,11 +49,7 @@ impl Executor {
                         };
                         // The old inputs stay, so that the next update sees the difference again.
                         state.inputs = old.state.inputs.clone();
-                        let id = state.id.clone();
                         partial_failure = Some(take_init_failure(state, *failure));
-                        if state.id.is_empty() {
-                            state.id = id;
-                        }
                     }
                 }
             }
