@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::Error,
-    generator::{Generator, Unanswered},
+    generator::Generator,
     program::RunInfo,
     property::{PropertyMap, PropertyValue, hash::Fetch},
     runtime::Runtime,
@@ -249,8 +249,8 @@ impl Monitor {
     }
 
     /// A registration that is not answered waits here until the session is released.
-    async fn unanswered(&self, _reason: Unanswered) -> WireStatus {
+    async fn unanswered(&self, waiting: &str) -> WireStatus {
         self.0.closed.cancelled().await;
-        WireStatus::shut_down("waiting on step's done channel")
+        WireStatus::shut_down(waiting)
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     },
     property::{PropertyMap, Survey, hash::fill_hashes},
     provider::ProviderStatus,
-    resource::{Goal, PropertyDependencies},
+    resource::{Goal, PropertyDependencies, ProviderReference},
     token::TypeToken,
     urn::{ROOT_STACK_TYPE, Urn},
 };
@@ -71,7 +71,10 @@ impl Monitor {
     pub(super) async fn refused(&self, refused: Refused) -> WireStatus {
         match refused {
             Refused::Invalid(status) => status,
-            Refused::Unanswered(reason) => self.unanswered(reason).await,
+            Refused::Unanswered(Unanswered::Ending) => {
+                self.unanswered("waiting on step's done channel").await
+            }
+            Refused::OutputsUnanswered => self.unanswered("waiting on output step's done channel").await,
         }
     }
 
@@ -113,6 +116,13 @@ impl Monitor {
                     registration.name
                 ),
             )));
+        }
+        for provider in registration
+            .providers
+            .values()
+            .filter(|provider| !provider.is_empty())
+        {
+            ProviderReference::parse(provider).map_err(|error| WireStatus::unknown(error.message()))?;
         }
         self.adopt(registration);
         let goal = Box::new(goal_of(registration));
@@ -280,11 +290,11 @@ impl Monitor {
                 drop(flight);
                 match published {
                     Ok(()) => Ok(()),
-                    Err(refused) => Err(monitor.refused(refused).await),
+                    Err(refused) => Err(monitor.refused(refused.of_outputs()).await),
                 }
             }
         });
-        self.working(work).await
+        self.working(work.map_err(Refused::of_outputs)).await
     }
 }
 
@@ -302,6 +312,18 @@ pub(super) enum Refused {
     Invalid(WireStatus),
     /// The run is ending.
     Unanswered(Unanswered),
+    /// The same, where outputs were to be published.
+    OutputsUnanswered,
+}
+
+impl Refused {
+    /// Says of a request that it was about outputs.
+    fn of_outputs(self) -> Self {
+        match self {
+            Self::Unanswered(Unanswered::Ending) => Self::OutputsUnanswered,
+            refused => refused,
+        }
+    }
 }
 
 impl From<WireStatus> for Refused {

@@ -345,6 +345,35 @@ async fn hooks_that_nothing_runs_are_refused_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_component_with_a_wrong_provider_is_refused_before_it_has_children() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let program = from_fn(|context| async move {
+        let wrong = Registration {
+            resource_type: "my:index:Box".into(),
+            name: "box".to_owned(),
+            providers: [("echo".to_owned(), "nobody".to_owned())].into(),
+            ..Registration::default()
+        };
+        let status = context.monitor.register(wrong).await.unwrap_err();
+        assert_eq!(
+            (status.code, status.message.as_str()),
+            (2, "could not parse provider reference: \"nobody\"")
+        );
+        Ok(())
+    });
+    let result = update(&stack, program).await;
+    succeeded(&result);
+    assert!(
+        result
+            .snapshot
+            .resources
+            .iter()
+            .all(|state| state.urn.name() != "box")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_custom_resource_may_publish_outputs_of_its_own_once() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;

@@ -8,6 +8,7 @@ use stackwright::{
     monitor::{Monitor, WireStatus},
     operation::{OperationKind, OperationOptions},
     program::{Program, from_fn},
+    property::PropertyMap,
     provider::{Provider, Resolution, ResolutionRequest, Resolver},
 };
 
@@ -82,6 +83,29 @@ async fn without_holding_the_session_ends_with_the_operation() {
     assert!(monitor.lock().unwrap().clone().unwrap().is_closed());
     assert!(answered.try_recv().is_ok());
     operation.release().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outputs_that_stay_unanswered_are_told_in_the_end_what_they_waited_for() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let (answers, mut answered) = tokio::sync::mpsc::unbounded_channel();
+    let program = from_fn(move |context| {
+        let answers = answers.clone();
+        async move {
+            let urn = context.monitor.register(resource("a", "1")).await?.urn;
+            let publish = || context.monitor.register_outputs(&urn, PropertyMap::new());
+            publish().await?;
+            answers.send(publish().await.unwrap_err()).unwrap();
+            Ok(())
+        }
+    });
+    let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
+    operation.wait().await;
+    assert_eq!(
+        answered.recv().await.unwrap().message,
+        "resource monitor shut down while waiting on output step's done channel"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
