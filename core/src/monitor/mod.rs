@@ -65,6 +65,8 @@ struct Shared {
     packages: Packages,
     positions: wire::Positions,
     in_flight: InFlight,
+    /// Who is still to hear of a cancellation.
+    hearing: InFlight,
     /// The root stack's URN, once it is registered.
     root: Mutex<Option<Urn>>,
     /// Set when our own API registered the root stack: its outputs are the exports.
@@ -95,6 +97,7 @@ impl Monitor {
             packages: Packages::default(),
             positions: wire::Positions::default(),
             in_flight: InFlight::default(),
+            hearing: InFlight::default(),
             root: Mutex::default(),
             own_root: OnceLock::new(),
             exports: Mutex::default(),
@@ -215,6 +218,17 @@ impl Monitor {
     /// Takes nothing more, whatever is being worked on.
     pub(crate) fn seal_now(&self) {
         self.0.in_flight.seal_now();
+    }
+
+    /// Takes in somebody who has to hear of a cancellation before the operation returns, and who has as soon as the
+    /// answer is dropped. `None` once the operation has not waited for anybody.
+    pub(crate) fn hears_of_cancellation(&self) -> Option<impl Send + use<>> {
+        self.0.hearing.enter()
+    }
+
+    /// Waits until all have heard of the cancellation that have to.
+    pub(crate) async fn all_have_heard(&self) {
+        self.0.hearing.seal().await;
     }
 
     /// Says that all steps are done, which answers [`Self::signal_and_wait_for_shutdown`].

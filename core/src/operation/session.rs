@@ -53,6 +53,12 @@ impl Session {
         change(&mut self.0.parts.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Returns where a program registers, if there is one.
+    pub(super) fn monitor(&self) -> Option<Monitor> {
+        let parts = self.0.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.monitor.clone()
+    }
+
     /// Ends the session: at once, or, when it is held, as soon as the host releases it.
     pub(crate) async fn finish(&self, held: bool, runtime: &Runtime) {
         let session = self.clone();

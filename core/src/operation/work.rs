@@ -235,15 +235,21 @@ impl Frame {
         })
     }
 
-    /// Sees to it that every provider has heard of the cancellation, those that were loaded after it included.
+    /// Sees to it that every provider has heard of the cancellation, those that were loaded after it included, and so has
+    /// the language runtime of a program that still runs.
     async fn tell_of_cancellation(&self, watcher: Task<()>, registry: &Arc<ProviderRegistry>) {
         let told = async {
             drop(watcher.await);
-            registry.cancel().await;
+            let runtime = async {
+                if let Some(monitor) = self.session.monitor() {
+                    monitor.all_have_heard().await;
+                }
+            };
+            tokio::join!(registry.cancel(), runtime);
         };
         tokio::select! {
             () = told => {}
-            // Who insists does not wait for a provider that does not answer.
+            // Who insists does not wait for one that does not answer.
             () = self.control.terminated() => {}
         }
     }

@@ -24,6 +24,9 @@ const REACH: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(50);
 /// How long a program whose run has ended is waited for, so that it can still say something.
 const LAST_WORDS: Duration = Duration::from_secs(3);
+/// How long a runtime may take to hear of a cancellation.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(30);
+
 /// The program's place in its folder, and the folder itself where none is known.
 const HERE: &str = ".";
 
@@ -104,6 +107,7 @@ impl LanguageRuntimeProgram {
         &self,
         mut client: LanguageRuntimeClient<Channel>,
         context: &ProgramContext,
+        hearing: impl Send,
     ) -> Result<()> {
         let runtime = context.monitor.runtime();
         let server = MonitorServer::start(&context.monitor, runtime)?;
@@ -128,12 +132,18 @@ impl LanguageRuntimeProgram {
         tokio::pin!(running);
         let cancelled = async {
             context.monitor.cancelled().await;
-            match canceller.cancel(()).await {
-                Err(status) if status.code() != Code::Unimplemented => {
-                    tracing::debug!(address = self.address, code = ?status.code(), "a language runtime refused to cancel");
+            tokio::select! {
+                answer = canceller.cancel(()) => match answer {
+                    Err(status) if status.code() != Code::Unimplemented => {
+                        tracing::debug!(address = self.address, code = ?status.code(), "a language runtime refused to cancel");
+                    }
+                    _ => {}
+                },
+                () = runtime.clock.wait(CANCEL_PATIENCE) => {
+                    tracing::warn!(address = self.address, "a language runtime did not answer to a cancellation");
                 }
-                _ => {}
             }
+            drop(hearing);
             std::future::pending::<()>().await;
         };
         let given_up = async {
@@ -152,11 +162,18 @@ impl LanguageRuntimeProgram {
 #[async_trait]
 impl Program for LanguageRuntimeProgram {
     async fn run(&self, context: ProgramContext) -> Result<()> {
-        let client = tokio::select! {
-            client = self.connect(context.monitor.runtime()) => client?,
-            () = context.ended() => return Ok(()),
+        // Held until the runtime has heard of a cancellation, or runs nothing that could be cancelled.
+        let Some(hearing) = context.monitor.hears_of_cancellation() else {
+            return Ok(());
         };
-        self.run_at(client, &context).await
+        let client = tokio::select! {
+            biased;
+            // It is not to begin what is over.
+            () = context.monitor.cancelled() => return Ok(()),
+            () = context.ended() => return Ok(()),
+            client = self.connect(context.monitor.runtime()) => client?,
+        };
+        self.run_at(client, &context, hearing).await
     }
 }
 

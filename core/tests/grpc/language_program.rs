@@ -1,11 +1,14 @@
 //! Programs behind a language runtime.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use stackwright::{
     ErrorKind, StackSettings,
     diagnostic::Severity,
-    operation::OperationOptions,
+    operation::{Operation, OperationOptions},
     program::{LanguageRuntimeProgram, Program},
     property::PropertyMap,
     urn::Urn,
@@ -275,4 +278,65 @@ async fn a_cancelled_run_cancels_its_runtime() {
     operation.cancel();
     let result = operation.wait().await;
     assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Cancelled);
+}
+
+/// Starts an update with a held session of a program that ends when it is told to, and returns it as soon as that runs.
+async fn held(over: &Arc<Notify>, fake: impl FnOnce(FakeRuntime) -> FakeRuntime) -> Operation {
+    let running = Arc::new(Notify::new());
+    let (says, over) = (Arc::clone(&running), Arc::clone(over));
+    let runtime = FakeRuntime::new(move |_| {
+        says.notify_one();
+        let over = Arc::clone(&over);
+        async move {
+            over.notified().await;
+            Err(Status::aborted("over"))
+        }
+    });
+    let program = Arc::new(LanguageRuntimeProgram::new(fake(runtime).serve().await));
+    let stack = stack(&engine(&Arc::default()), "shop/dev", program).await;
+    let options = OperationOptions {
+        hold_session: true,
+        ..OperationOptions::default()
+    };
+    let operation = stack.update(options);
+    running.notified().await;
+    operation
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runtime_has_heard_of_the_cancellation_before_a_held_operation_returns() {
+    let (heard, over) = (Arc::new(AtomicBool::new(false)), Arc::default());
+    let hears = Arc::clone(&heard);
+    let on_cancel = move || hears.store(true, Ordering::SeqCst);
+    let operation = held(&over, |fake| fake.on_cancel(on_cancel)).await;
+    operation.cancel();
+    operation.wait().await;
+    assert!(heard.load(Ordering::SeqCst));
+    over.notify_one();
+    operation.release().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_insists_does_not_wait_for_a_runtime_that_does_not_answer() {
+    let (cancelling, over) = (Arc::new(Notify::new()), Arc::default());
+    let says = Arc::clone(&cancelling);
+    let (answer, answered) = std::sync::mpsc::channel::<()>();
+    let answered = Mutex::new(answered);
+    let operation = held(&over, |fake| {
+        fake.on_cancel(move || {
+            says.notify_one();
+            // Ends with the test.
+            let end = tokio::task::block_in_place(|| answered.lock().unwrap().recv());
+            assert!(end.is_err());
+        })
+    })
+    .await;
+    operation.cancel();
+    cancelling.notified().await;
+    operation.cancel();
+    let result = operation.wait().await;
+    assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Cancelled);
+    drop(answer);
+    over.notify_one();
+    operation.release().await;
 }
