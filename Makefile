@@ -3,7 +3,9 @@
 #
 #   make quickstart              builds, installs into .venv, runs the Python example and shows the steps
 #   make test                    everything, all faces
-#   make scenarios DIR= FACE=    plays a folder of stories through a face: rust, c, python or node
+#   make scenarios DIR= FACE=    plays a folder of stories through a face: rust, c, python or node; or relay: each
+#                                operation through another face, on one stack
+#   make hunt NAME= CASES=       property tests with new cases
 #   make bench ONLY=             measures, all or those figures whose names begin with ONLY
 #   make install-c PREFIX=       header, libraries, pkg-config and CMake files
 #   make lint                    formatting, lints and types
@@ -27,7 +29,7 @@ FACE ?= rust
 ONLY ?=
 
 .PHONY: all quickstart test test-rust test-c test-python test-node test-scenarios scenarios bench install-c c-library \
-	scenario-runner-c wheel install-python node npm-package packages lint generate check-generated clean
+	scenario-runner-c wheel install-python node npm-package packages lint generate check-generated clean hunt
 
 all: test
 
@@ -111,7 +113,7 @@ hunt:
 
 scenarios: scenarios-$(FACE)
 
-.PHONY: scenarios-rust scenarios-c scenarios-python scenarios-node
+.PHONY: scenarios-rust scenarios-c scenarios-python scenarios-node scenarios-relay
 PLAY = $(CARGO) run --quiet --package stackwright-testkit --profile $(PROFILE) --bin scenarios -- --dir "$(DIR)"
 
 scenarios-rust:
@@ -126,7 +128,11 @@ scenarios-python: install-python
 scenarios-node: node
 	$(PLAY) --face node
 
-test-scenarios: scenarios-rust scenarios-c scenarios-python scenarios-node
+# What one face has left, another one goes on with.
+scenarios-relay: scenario-runner-c install-python node
+	$(PLAY) --face relay --python $(VENV)/bin/python
+
+test-scenarios: scenarios-rust scenarios-c scenarios-python scenarios-node scenarios-relay
 
 test: test-rust test-c test-python test-node test-scenarios
 

@@ -1298,7 +1298,8 @@ void sw_stack_free(struct sw_stack_t *stack);
  *
  * `options` is JSON, or empty: an object with any of
  *
- * - `dryRun`: only say what would be done; `parallel`: how many steps may work at a time, 16 for 0;
+ * - `dryRun`: only say what would be done; `parallel`: how many steps may work at a time, 16 for 0 (where all of them
+ *   stand still while others queue, some are taken to wait for one of these and no longer count);
  * - `refresh`: read every resource first; `refreshProgram`: a refresh runs the program, which says how providers are
  *   configured, and so does the refresh of an update or destroy; `destroyProgram`: a destroy runs the program;
  * - `targets`: the only resources to be worked on, `targetDependents`: and what depends on them; `excludes`: resources to be

@@ -28,7 +28,10 @@ export interface PolicyPack {
 export interface OperationOptions {
     /** Only say what would be done. */
     dryRun?: boolean;
-    /** How many steps may work at a time; 0 is the default of 16. */
+    /**
+     * How many steps may work at a time; 0 is the default of 16. Where all of them stand still while others queue, some are
+     * taken to wait for one of these and no longer count.
+     */
     parallel?: number;
     /** Read every resource before an update or a destroy. */
     refresh?: boolean;

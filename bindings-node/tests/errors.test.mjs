@@ -1,3 +1,4 @@
+/** How failures look in Node: classes, codes, causes and what is said of them. */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";

@@ -1,3 +1,4 @@
+/** What operations can be told in Node, and what is refused by name. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

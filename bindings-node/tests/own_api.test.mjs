@@ -1,3 +1,4 @@
+/** Our own API in Node: programs, resources, providers and states, without any SDK. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

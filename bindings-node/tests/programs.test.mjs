@@ -1,3 +1,4 @@
+/** What programs in Node may do and what is refused: resources, options, outputs. */
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import { test } from "node:test";

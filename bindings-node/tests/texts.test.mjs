@@ -1,3 +1,4 @@
+/** What texts the objects of the package become, and which never do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

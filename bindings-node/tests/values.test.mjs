@@ -1,3 +1,4 @@
+/** Values between Node and the engine: every kind there and back, and what is none. */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";

@@ -31,8 +31,9 @@ use stackwright::{
     urn::ROOT_STACK_TYPE,
 };
 
-const STATES: [&str; 5] = [
+const STATES: [&str; 6] = [
     "1-created",
+    "1b-noop",
     "2-changed-delete-failed",
     "2b-refreshed",
     "4-create-failed",

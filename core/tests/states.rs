@@ -85,6 +85,24 @@ async fn every_state_is_written_back_with_the_same_bytes() {
 }
 
 #[tokio::test]
+async fn the_state_beside_a_dead_lock_is_written_back_with_the_same_bytes() {
+    let state = "killed-with-lock";
+    let bytes = fixture(state, "dot-pulumi/stacks/fixtures/dev.json");
+    let provider = provider("correct horse");
+    let checkpoint = read_checkpoint(&bytes, SecretsAccess::Open(&provider), true)
+        .await
+        .unwrap();
+    let written = write_checkpoint(
+        &checkpoint.stack,
+        &checkpoint.snapshot.unwrap(),
+        SecretsShown::Encrypted,
+    )
+    .await
+    .unwrap();
+    assert_same(state, &written, &bytes);
+}
+
+#[tokio::test]
 async fn a_plaintext_export_reads_as_the_same_state_and_is_encrypted_when_it_is_written() {
     let provider = provider("correct horse");
     let access = SecretsAccess::Open(&provider);

@@ -45,7 +45,8 @@ class OperationOptions(TypedDict, total=False):
     """What can be said about one operation; what is left out has the reference engine's default.
 
     - ``dry_run`` (bool): Only say what would be done.
-    - ``parallel`` (int): How many steps may work at a time; 0, as when it is left out, is 16.
+    - ``parallel`` (int): How many steps may work at a time; 0, as when it is left out, is 16. Where all of them stand still
+      while others queue, some are taken to wait for one of these and no longer count.
     - ``refresh`` (bool): Read every resource first.
     - ``replace_targets`` (Sequence[str]): URNs of resources to be replaced whatever has changed, globs as in
       ``targets``.

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
-use stackwright_proto::pulumirpc::{self as rpc, analyzer_client::AnalyzerClient};
+use stackwright_proto::{
+    MESSAGE_LIMIT,
+    pulumirpc::{self as rpc, analyzer_client::AnalyzerClient},
+};
 use tonic::{
     Code, Response, Status,
     transport::{Channel, Endpoint},
@@ -22,8 +25,6 @@ use crate::{
     urn::Urn,
 };
 
-/// The longest message, both ways: what the reference engine allows.
-const MESSAGE_LIMIT: usize = 400 * 1024 * 1024;
 /// How long to wait between attempts to reach an analyzer that does not listen yet.
 const RETRY: Duration = Duration::from_millis(20);
 /// How long a pack may think about resources. Nobody waits for ever for one that hangs.

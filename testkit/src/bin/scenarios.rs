@@ -9,21 +9,26 @@ use std::{
 };
 
 use stackwright_testkit::{
-    director::{ActorCommand, ActorProcess, play},
+    director::{ActorCommand, Cast, play},
     story::{Story, StoryError, read_directory},
 };
 
 const USAGE: &str = "\
-usage: scenarios --dir FOLDER [--face rust|c|python|node] [--runner COMMAND] [--jobs N] [--only TEXT] [--verbose]
+usage: scenarios --dir FOLDER [--face rust|c|python|node|relay] [--runner COMMAND] [--python PROGRAM] [--jobs N]
+                 [--only TEXT] [--verbose]
 
 Plays the stories of FOLDER. COMMAND starts the face's actor (see scenarios/PROTOCOL.md); the one of the
-Rust face is this program itself. TEXT keeps the stories whose path contains it.";
+Rust face is this program itself. In a relay each operation of a story is another face's, all on one stack.
+PROGRAM runs Python's actor, and is python3 otherwise. TEXT keeps the stories whose path contains it.";
+
+const FACES: [&str; 4] = ["rust", "c", "python", "node"];
 
 #[derive(Debug)]
 struct Arguments {
     dir: PathBuf,
     face: String,
     runner: Option<String>,
+    python: String,
     jobs: usize,
     only: String,
     verbose: bool,
@@ -68,6 +73,7 @@ fn parse(words: Vec<String>) -> Result<Arguments, String> {
         dir: PathBuf::new(),
         face: "rust".into(),
         runner: None,
+        python: "python3".into(),
         jobs: 2,
         only: String::new(),
         verbose: false,
@@ -82,6 +88,7 @@ fn parse(words: Vec<String>) -> Result<Arguments, String> {
         match word.as_str() {
             "--dir" => arguments.dir = value()?.into(),
             "--face" => arguments.face = value()?,
+            "--python" => arguments.python = value()?,
             "--runner" => arguments.runner = Some(value()?),
             "--jobs" => arguments.jobs = value()?.parse().map_err(|error| format!("--jobs: {error}"))?,
             "--only" => arguments.only = value()?,
@@ -95,24 +102,46 @@ fn parse(words: Vec<String>) -> Result<Arguments, String> {
     Ok(arguments)
 }
 
-fn command(arguments: &Arguments) -> Result<ActorCommand, String> {
-    let split = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let words = match (&arguments.runner, arguments.face.as_str()) {
-        (Some(runner), _) => split(runner),
-        (None, "rust") => {
+/// Returns how to start the actors that take turns; mostly it is one.
+fn commands(arguments: &Arguments) -> Result<Vec<ActorCommand>, String> {
+    match (arguments.face.as_str(), &arguments.runner) {
+        ("relay", None) => FACES.into_iter().map(|face| command(face, arguments)).collect(),
+        ("relay", Some(_)) => Err(format!("a relay has a runner for each face\n\n{USAGE}")),
+        (face, None) => Ok(vec![command(face, arguments)?]),
+        (face, Some(runner)) => Ok(vec![ActorCommand {
+            face: face.to_owned(),
+            words: split(runner),
+        }]),
+    }
+}
+
+fn command(face: &str, arguments: &Arguments) -> Result<ActorCommand, String> {
+    let words = match face {
+        "rust" => {
             let program = std::env::current_exe().map_err(|error| error.to_string())?;
             vec![program.display().to_string(), "--act".into()]
         }
-        (None, "python") => split("python3 bindings-python/tests/scenario_runner.py"),
-        (None, "node") => split("node bindings-node/tests/scenario_runner.mjs"),
-        (None, "c") => split("target/scenario_runner_c"),
-        (None, other) => return Err(format!("unknown face {other}\n\n{USAGE}")),
+        "python" => {
+            let mut words = split(&arguments.python);
+            words.push("bindings-python/tests/scenario_runner.py".into());
+            words
+        }
+        "node" => split("node bindings-node/tests/scenario_runner.mjs"),
+        "c" => split("target/scenario_runner_c"),
+        other => return Err(format!("unknown face {other}\n\n{USAGE}")),
     };
-    Ok(ActorCommand { words })
+    Ok(ActorCommand {
+        face: face.to_owned(),
+        words,
+    })
+}
+
+fn split(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
 }
 
 async fn run(arguments: &Arguments) -> Result<(usize, usize), String> {
-    let command = command(arguments)?;
+    let commands = commands(arguments)?;
     let mut stories = read_directory(&arguments.dir).map_err(|error| error.to_string())?;
     stories.retain(|story| path(story).contains(&arguments.only));
     if stories.is_empty() {
@@ -120,7 +149,7 @@ async fn run(arguments: &Arguments) -> Result<(usize, usize), String> {
     }
     let total = stories.len();
     let waiting = Mutex::new(VecDeque::from(stories));
-    let workers = (0..arguments.jobs.max(1)).map(|_| work(&waiting, &command, arguments.verbose));
+    let workers = (0..arguments.jobs.max(1)).map(|_| work(&waiting, &commands, arguments.verbose));
     let failed: usize = futures::future::join_all(workers).await.into_iter().sum();
     Ok((total - failed, failed))
 }
@@ -135,17 +164,17 @@ fn path(story: &Result<Story, StoryError>) -> String {
 /// Plays stories until none is left; returns how many failed.
 async fn work(
     waiting: &Mutex<VecDeque<Result<Story, StoryError>>>,
-    command: &ActorCommand,
+    commands: &[ActorCommand],
     verbose: bool,
 ) -> usize {
-    let mut actor: Option<ActorProcess> = None;
+    let mut cast = Cast::new(commands);
     let mut failed = 0;
     loop {
         let story = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let Some(story) = story else { break };
         let name = path(&story);
         let failures = match story {
-            Ok(story) => play(&story, command, &mut actor).await.failures,
+            Ok(story) => play(&story, &mut cast).await,
             Err(error) => vec![error.to_string()],
         };
         if failures.is_empty() {
@@ -160,8 +189,6 @@ async fn work(
             ));
         }
     }
-    if let Some(actor) = actor {
-        actor.end().await;
-    }
+    cast.end().await;
     failed
 }

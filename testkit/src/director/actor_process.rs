@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The command line that starts an actor.
 #[derive(Clone, Debug)]
 pub struct ActorCommand {
+    /// The face that its engine is behind.
+    pub face: String,
     /// The program and its arguments.
     pub words: Vec<String>,
 }

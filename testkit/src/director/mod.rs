@@ -1,6 +1,7 @@
 //! The director: plays stories against an actor and gathers what can be observed.
 
 mod actor_process;
+mod cast;
 mod files;
 mod goal;
 mod link;
@@ -11,8 +12,9 @@ mod reference;
 mod stage;
 
 pub use actor_process::{ActorCommand, ActorProcess};
+pub use cast::Cast;
 pub use files::Files;
 pub use goal::{Answers, References};
 pub use link::{ActorError, Link, Told};
-pub use play::{Observation, Verdict, play};
+pub use play::{Observation, play};
 pub use reference::Reference;

@@ -9,7 +9,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    actor_process::{ActorCommand, ActorProcess},
+    cast::Cast,
     files::Files,
     goal::Answers,
     link::ActorError,
@@ -67,36 +67,22 @@ pub struct Observation {
     pub leaks: Vec<String>,
 }
 
-/// What came of a story: nothing, or what was not as it should be.
-#[derive(Debug, Default)]
-pub struct Verdict {
-    /// One text for each thing that was not as it should be.
-    pub failures: Vec<String>,
-    /// True when the actor cannot be used any more.
-    pub actor_lost: bool,
-}
-
-/// Plays a story and judges it.
-pub async fn play(story: &Story, command: &ActorCommand, actor: &mut Option<ActorProcess>) -> Verdict {
-    let failures = match Player::new(story, command, actor).await {
-        Ok(mut player) => match player.all(story).await {
-            Ok(failures) => failures,
-            Err(text) => {
-                *player.actor = None;
-                vec![text]
-            }
-        },
-        Err(text) => vec![text],
+/// Plays a story and judges it. Returns one text for each thing that was not as it should be.
+pub async fn play(story: &Story, cast: &mut Cast<'_>) -> Vec<String> {
+    cast.begin(&story.path.display().to_string());
+    let played = match Player::new(story, cast).await {
+        Ok(mut player) => player.all(story).await,
+        Err(text) => Err(text),
     };
-    Verdict {
-        failures,
-        actor_lost: actor.is_none(),
-    }
+    played.unwrap_or_else(|text| {
+        // What it is in the middle of is not known.
+        drop(cast.lose());
+        vec![text]
+    })
 }
 
-struct Player<'a> {
-    command: &'a ActorCommand,
-    actor: &'a mut Option<ActorProcess>,
+struct Player<'a, 'b> {
+    cast: &'a mut Cast<'b>,
     folder: tempfile::TempDir,
     providers: Arc<Providers>,
     packages: Vec<String>,
@@ -104,19 +90,11 @@ struct Player<'a> {
     packs: Arc<Packs>,
 }
 
-impl<'a> Player<'a> {
-    async fn new(
-        story: &Story,
-        command: &'a ActorCommand,
-        actor: &'a mut Option<ActorProcess>,
-    ) -> Result<Self, String> {
-        if actor.is_none() {
-            *actor = Some(command.start().await?);
-        }
+impl<'a, 'b> Player<'a, 'b> {
+    async fn new(story: &Story, cast: &'a mut Cast<'b>) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
         Ok(Self {
-            command,
-            actor,
+            cast,
             folder,
             providers: Arc::new(Providers::new(&story.packages)),
             packages: story.packages.keys().cloned().collect(),
@@ -132,22 +110,27 @@ impl<'a> Player<'a> {
         let mut plans = Plans::new(story);
         let mut open = false;
         for (index, operation) in story.operations.iter().enumerate() {
-            let place = format!("operation {}", index + 1);
-            changing
-                .change(operation)
-                .map_err(|text| format!("{place}: {text}"))?;
-            if open && (operation.reopen || !operation.config.is_empty()) {
+            if open && (self.cast.takes_turns() || operation.reopen || !operation.config.is_empty()) {
                 self.ask("close", json!({})).await?;
                 open = false;
             }
+            if index > 0 {
+                self.cast.pass();
+            }
+            let place = self.place(index);
+            changing
+                .change(operation)
+                .map_err(|text| format!("{place}: {text}"))?;
             if !open {
                 self.open(&changing).await?;
                 if let Some(state) = story.state.as_ref().filter(|_| index == 0) {
                     self.ask("importState", json!({ "deployment": state })).await?;
                 }
             }
+            // What one actor has kept, another one cannot know.
+            let keeps_plans = !self.cast.takes_turns() && self.cast.actor().await?.keeps_plans;
             let start = plans
-                .start(index, operation, self.actor()?.keeps_plans)
+                .start(index, operation, keeps_plans)
                 .map_err(|text| format!("{place}: {text}"))?;
             let observation = self
                 .operation(operation, start, &changing, &secrets)
@@ -168,14 +151,20 @@ impl<'a> Player<'a> {
         Ok(failures)
     }
 
-    fn actor(&mut self) -> Result<&mut ActorProcess, String> {
-        self.actor.as_mut().ok_or_else(|| "the actor is gone".to_owned())
+    /// Names an operation, and whose it is where that differs.
+    fn place(&self, index: usize) -> String {
+        let number = index + 1;
+        if self.cast.takes_turns() {
+            format!("operation {number}, by {}", self.cast.face())
+        } else {
+            format!("operation {number}")
+        }
     }
 
     /// Asks for something besides operations.
     async fn ask(&mut self, verb: &str, members: Value) -> Result<Value, String> {
         let providers = Arc::clone(&self.providers);
-        let actor = self.actor()?;
+        let actor = self.cast.actor().await?;
         let stage = Stage::new(actor, providers, Vec::new(), Vec::new());
         let answer = tokio::select! {
             answer = within(PATIENCE, stage.link.ask(verb, members)) => answer,
@@ -220,7 +209,7 @@ impl<'a> Player<'a> {
         if let Some(options) = start["options"].as_object() {
             start["options"] = packs.addressed(options).into();
         }
-        let actor = self.actor()?;
+        let actor = self.cast.actor().await?;
         let stage = Stage::new(
             actor,
             providers,
@@ -243,10 +232,9 @@ impl<'a> Player<'a> {
             () = killed(&stage.scene, operation.kill.as_deref()) => None,
         };
         if result.is_none() {
-            if let Some(actor) = self.actor.take() {
+            if let Some(actor) = self.cast.lose() {
                 actor.kill().await;
             }
-            *self.actor = Some(self.command.start().await?);
             self.open(changing).await?;
         }
         let after = self.export().await?;

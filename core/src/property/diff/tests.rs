@@ -1,3 +1,5 @@
+//! Tests of what differs between two property maps, and where.
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Tests of the hashes of assets and archives: those of the reference engine.
+
 use std::{fs, io::Write as _, path::Path};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of the state's JSON and the plain one: what is written reads as the same values.
+
 use std::sync::Arc;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Tests of property paths: their notation, and what they lead to.
+
 use super::*;
 use crate::property::{PropertyMap, PropertyValue, json::from_plain_json};
 

@@ -1,3 +1,5 @@
+//! Tests of taking secretness off maps, and of putting it back.
+
 use proptest::prelude::*;
 
 use crate::property::{PropertyMap, PropertyValue, arbitrary, json::from_plain_json, signature};

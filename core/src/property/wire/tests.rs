@@ -1,3 +1,5 @@
+//! Tests of values on the wire: every kind there and back, as a caller accepts it.
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
