@@ -232,6 +232,10 @@ export class Result {
     /** The name of the stack, as `project/stack`. */
     readonly stack: string;
     readonly isPreview: boolean;
+    /**
+     * How it ended: `canceled` where the host cancelled it and it ended for that. The summary among the events counts as the
+     * reference engine does: there, one whose running calls were left to finish has `failed`.
+     */
     readonly outcome: "succeeded" | "failed" | "canceled";
     /** How many resources each kind of step was applied to. */
     readonly changes: { readonly [op in StepOp]?: number };

@@ -17,9 +17,11 @@ use crate::{
 /// `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "urn", "provider", "phase",
 /// "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type", "keys", "diffs"}], "diagnostics":
 /// [{"severity", "message", "urn"}], "durationSeconds", "tree"}`. The keys of a step are the properties that force a
-/// replacement, its diffs those that differ. The tree is a text for people. With `generatePlan` there is a `plan`, too:
-/// what was found, secrets encrypted, for a later operation to be held to. The state that the operation left may be
-/// large, and is given by `sw_operation_deployment`.
+/// replacement, its diffs those that differ. The tree is a text for people. The outcome is canceled where the host cancelled
+/// the operation and it ended for that; the summary among the events counts one whose running calls were left to finish as
+/// failed, as the reference engine does. With `generatePlan` there is a `plan`, too: what was found, secrets encrypted, for
+/// a later operation to be held to. The state that the operation left may be large, and is given by
+/// `sw_operation_deployment`.
 ///
 /// # Safety
 /// `operation` must be null or alive, `result` null or writable, `error` null or writable.

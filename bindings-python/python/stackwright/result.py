@@ -56,8 +56,8 @@ class Result:
         """The name of the stack, as ``project/stack``."""
         self.is_preview: Final = is_preview
         self.outcome: Final[Outcome] = native.outcome
-        """How it ended. One that was cancelled gracefully ``failed`` with a :class:`~stackwright.CancelledError`, as
-        in the reference engine; ``canceled`` is one whose running calls were given up."""
+        """How it ended; ``canceled`` where the host cancelled it and it ended for that. The summary among the events counts as
+        the reference engine does: there, one whose running calls were left to finish has ``failed``."""
         self.changes: Final[Mapping[str, int]] = native.changes
         """How many resources each kind of step was applied to."""
         self.outputs: Final[Mapping[str, PropertyValue]] = native.outputs

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     diagnostic::Diagnostic,
     error::{ErrorKind, Result},
-    event::{EventPayload, EventSink, OperationOutcome, Summary},
+    event::{EventPayload, EventSink, Summary},
     executor::Control,
     program::Program,
     property::PropertyMap,
@@ -52,18 +52,15 @@ impl Frame {
         self.session
             .finish(self.options.hold_session, &self.stack.engine.runtime)
             .await;
+        let ending = work.ending(&self.control);
         let error = self
-            .verdict(result.err())
+            .verdict(result.err(), ending.cancelled)
             .map(|error| error.scrubbed(self.events.redactor()));
         if error.is_some() {
             // Nobody is to be held to half of it.
             work.plan = None;
         }
-        let outcome = match &error {
-            None => OperationOutcome::Succeeded,
-            Some(_) if self.control.is_terminated() => OperationOutcome::Canceled,
-            Some(_) => OperationOutcome::Failed,
-        };
+        let outcome = ending.outcome(error.as_ref());
         let duration = clock.elapsed().saturating_sub(began);
         let summary = work.summary.take();
         let changes = summary
@@ -72,13 +69,13 @@ impl Frame {
             .unwrap_or_default();
         if let Some(summary) = summary {
             let summary = Summary {
-                result: outcome,
+                result: ending.summed_up(outcome),
                 duration_seconds: whole_seconds(duration),
                 ..summary
             };
             self.events.emit(EventPayload::Summary(summary), false);
         }
-        if self.control.is_cancelled() && self.control.is_terminated() {
+        if ending.cancelled && ending.terminated {
             self.events
                 .diagnostic(Diagnostic::error(format!("{} failed", self.noun())));
         }
@@ -174,7 +171,8 @@ impl Frame {
         // Until the ledger has been folded it is not known what has become of the state.
         work.knows_state = false;
         let (mut ledger, written) = journal.close().await?;
-        let succeeded = result.is_ok() && !self.control.has_failed() && !self.control.is_cancelled();
+        let cancelled = work.ending(&self.control).cancelled;
+        let succeeded = result.is_ok() && !self.control.has_failed() && !cancelled;
         if succeeded {
             ledger.settle_pending();
             if self.options.clear_pending_creates {

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use super::verdict::is_last_word;
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
@@ -25,7 +26,8 @@ use crate::{
 pub struct OperationResult {
     /// Why it failed; `None` when it succeeded.
     pub error: Option<Error>,
-    /// How it ended.
+    /// How it ended: canceled where the host cancelled it and it ended for that. The summary among the events counts as the
+    /// reference engine does, for which an operation whose running calls were left to finish has failed.
     pub outcome: OperationOutcome,
     /// How many resources each operation was applied to, by the operation's name.
     pub changes: BTreeMap<&'static str, u64>,
@@ -95,8 +97,8 @@ impl OperationResult {
     /// Tells whether the operation's error says the same.
     fn is_why_it_failed(&self, said: &Diagnostic) -> bool {
         self.error.as_ref().is_some_and(|error| {
-            error.message().contains(&said.message)
-                && (said.urn.is_none() || said.urn.as_ref() == error.urn())
+            let is_told = error.message().contains(&said.message) || is_last_word(&said.message);
+            is_told && (said.urn.is_none() || said.urn.as_ref() == error.urn())
         })
     }
 

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{Frame, OperationKind, frame::stack_outputs, pending, providers};
+use super::{Frame, OperationKind, frame::stack_outputs, pending, providers, verdict::Ending};
 use crate::{
     autonaming::Autonamer,
     diagnostic::{Diagnostic, Severity},
     error::Result,
     event::{EventPayload, OperationOutcome, StepEvent, Summary},
-    executor::{Executor, ExecutorOptions, Failure},
+    executor::{Control, Executor, ExecutorOptions, Failure},
     generator::{Generator, GeneratorOptions},
     plan::{Plan, Planning},
     policy::Policies,
@@ -32,6 +32,15 @@ pub(super) struct Work {
     pub(super) summary: Option<Summary>,
     pub(super) steps: Vec<Arc<StepEvent>>,
     pub(super) plan: Option<Arc<Plan>>,
+    /// What the host had asked for when the work was over; `None` when it did not come to that.
+    pub(super) ending: Option<Ending>,
+}
+
+impl Work {
+    /// Tells what the host had asked for when the work was over, or has asked for by now when there was none.
+    pub(super) fn ending(&self, control: &Control) -> Ending {
+        self.ending.unwrap_or_else(|| Ending::of(control))
+    }
 }
 
 /// Who looks at each registration besides its provider.
@@ -100,11 +109,8 @@ impl Frame {
                 Looks { policies, autonamer },
             )
             .await;
-        if self.control.is_cancelled() {
-            self.tell_of_cancellation(watcher, &registry).await;
-        } else {
-            watcher.abort();
-        }
+        let ending = self.end_work(watcher, &registry).await;
+        work.ending = Some(ending);
         work.steps = executor.take_steps();
         let refused = match worked {
             Ok(outputs) => {
@@ -115,12 +121,12 @@ impl Frame {
             // What is refused before its steps are made has nothing to sum up.
             Err(refused) => Err(refused),
         };
-        let plans = refused.is_ok() && !self.control.has_failed() && !self.control.is_cancelled();
+        let plans = refused.is_ok() && !self.control.has_failed() && !ending.cancelled;
         let planned = match planning.as_ref().filter(|_| plans) {
             Some(planning) => self.plan(planning, &snapshot).await,
             None => Ok(None),
         };
-        self.say_how_it_ended();
+        self.say_how_it_ended(ending);
         // Warm processes go back before the stack is unlocked, so that the next operation finds them.
         if !self.options.hold_session {
             self.session.finish(false, &engine.runtime).await;
@@ -235,6 +241,20 @@ impl Frame {
         })
     }
 
+    /// Says whether the work was cancelled, and sees to it that this is known wherever it matters.
+    async fn end_work(&self, watcher: Task<()>, registry: &Arc<ProviderRegistry>) -> Ending {
+        let cancelled = self.control.is_cancelled();
+        if cancelled {
+            self.tell_of_cancellation(watcher, registry).await;
+        } else {
+            watcher.abort();
+        }
+        Ending {
+            cancelled,
+            terminated: cancelled && self.control.is_terminated(),
+        }
+    }
+
     /// Sees to it that every provider has heard of the cancellation, those that were loaded after it included, and so has
     /// the language runtime of a program that still runs.
     async fn tell_of_cancellation(&self, watcher: Task<()>, registry: &Arc<ProviderRegistry>) {
@@ -282,14 +302,21 @@ impl Frame {
     }
 
     fn warn_of_pending(&self, snapshot: &Snapshot) {
-        if self.kind != OperationKind::Update
-            || self.options.dry_run
-            || snapshot.pending_operations.is_empty()
-        {
+        let pending = &snapshot.pending_operations;
+        if pending.is_empty() {
             return;
         }
-        let text = pending::warning(&snapshot.pending_operations, self.options.clear_pending_creates);
-        self.events.diagnostic(Diagnostic::new(Severity::Warning, text));
+        let forgets = self.options.clear_pending_creates;
+        let warning = Diagnostic::warning(match self.kind {
+            OperationKind::Update => pending::warning(pending, forgets),
+            OperationKind::Refresh => pending::note(pending, forgets, !self.options.dry_run),
+            OperationKind::Destroy => pending::note(pending, forgets, false),
+        });
+        if self.kind == OperationKind::Update && !self.options.dry_run {
+            self.events.diagnostic(warning);
+        } else {
+            self.events.remark(warning);
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackwright::{
     ErrorKind, StackSettings,
-    event::OperationOutcome,
+    event::{EventPayload, OperationOutcome},
     operation::{OperationKind, OperationOptions},
 };
 
@@ -29,7 +29,7 @@ async fn a_cancellation_reaches_every_provider_and_what_ran_is_recorded() {
         "{}",
         result.tree()
     );
-    assert_ne!(result.outcome, OperationOutcome::Succeeded);
+    assert_eq!(result.outcome, OperationOutcome::Canceled);
     let names: Vec<_> = result
         .snapshot
         .resources
@@ -37,6 +37,63 @@ async fn a_cancellation_reaches_every_provider_and_what_ran_is_recorded() {
         .map(|state| state.urn.name())
         .collect();
     assert!(names.contains(&"waits") && !names.contains(&"never"), "{names:?}");
+}
+
+/// The summary counts as the reference engine's does; the result says what the host did.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_destroy_says_so_by_its_own_name() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    provider.given_up.notify_one();
+    let created = stack.start(
+        OperationKind::Update,
+        OperationOptions::default(),
+        Some(program(&[("waits", "1")])),
+    );
+    assert!(created.wait().await.error.is_none());
+    provider.entered.notified().await;
+    let operation = stack.destroy(OperationOptions::default());
+    provider.entered.notified().await;
+    operation.cancel();
+    let result = operation.wait().await;
+    assert_eq!(result.error.clone().unwrap().message(), "BAIL: destroy canceled");
+    assert_eq!(result.outcome, OperationOutcome::Canceled);
+    let tree = result.tree();
+    assert!(
+        tree.contains("destroy canceled") && !tree.contains("update"),
+        "{tree}"
+    );
+    let said: Vec<_> = result
+        .diagnostics
+        .iter()
+        .map(|said| said.message.as_str())
+        .collect();
+    assert_eq!(said, ["update canceled"], "the reference engine's word");
+    let mut events = operation.events();
+    let mut summed_up = None;
+    while let Some(event) = events.next().await {
+        if let EventPayload::Summary(summary) = &event.payload {
+            summed_up = Some(summary.result);
+        }
+    }
+    assert_eq!(summed_up, Some(OperationOutcome::Failed));
+}
+
+/// A cancellation that comes when all is done changes nothing any more.
+#[tokio::test]
+async fn what_has_ended_is_not_cancelled_afterwards() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let operation = stack.start(
+        OperationKind::Update,
+        OperationOptions::default(),
+        Some(program(&[("a", "1")])),
+    );
+    operation.wait().await;
+    operation.cancel();
+    operation.cancel();
+    let result = operation.wait().await;
+    assert_eq!(result.outcome, OperationOutcome::Succeeded);
 }
 
 /// On one thread nothing of the operation runs before the cancellation.
