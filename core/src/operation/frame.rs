@@ -110,7 +110,7 @@ impl Frame {
             let loaded = self.load().await?;
             return self.perform_loaded(work, loaded.snapshot, None, began).await;
         }
-        let lock = self.stack.storage.lock().await?;
+        let lock = self.stack.storage.lock_for(self.kind.name()).await?;
         // Also where code of the host panics: the stack is free before anybody hears of the end.
         let result = AssertUnwindSafe(self.perform_locked(work, began))
             .catch_unwind()

@@ -1,12 +1,19 @@
 //! Lock files: how this engine and the reference engine keep off each other's stacks.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use super::{Condition, HostFacts, LockGuard, ObjectInfo, ProcessState, StackName, Store};
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::{Runtime, Timestamp},
 };
+
+/// How often is looked for the lock file of somebody who holds a stack, and how long is waited in between.
+const LOOKS: u32 = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// What a lock file says of its owner.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
@@ -18,9 +25,29 @@ struct Owner {
     /// [`HostFacts::system`] of the owner. Only this engine's locks have it; the reference engine passes it over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     system: Option<String>,
+    /// What it does with the stack: `update`, `refresh`, `destroy`, `import`, `removal`. Likewise only in this engine's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    operation: Option<String>,
 }
 
 impl Owner {
+    /// Says in words who holds the stack and what for, where the lock tells more than its line does.
+    fn described(&self, facts: &HostFacts) -> Option<String> {
+        let operation = self.operation.as_deref()?;
+        let is_here = self.pid == facts.pid
+            && self.hostname == facts.hostname
+            && self.system.as_ref() == Some(&facts.system);
+        let holder = if is_here {
+            "this very process".to_owned()
+        } else {
+            format!("process {} of {}@{}", self.pid, self.username, self.hostname)
+        };
+        let since = self.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ");
+        Some(format!(
+            "the {operation} that {holder} began at {since} holds the stack"
+        ))
+    }
+
     /// Tells whether the owner can no longer come back to release its lock.
     ///
     /// A lock that does not say which system its process number is of is never taken for dead: nobody can tell, so
@@ -73,29 +100,27 @@ impl StackLock {
     /// Locks a stack against this engine and the reference engine. Locks whose owners died on this host are removed.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`], which names the holders, when somebody else holds the stack.
+    /// [`ErrorKind::Conflict`], which names the holders and what they do, when somebody else holds the stack.
     pub(super) async fn take(
         store: &Arc<dyn Store>,
         name: &StackName,
         facts: &HostFacts,
         runtime: &Runtime,
+        operation: Option<&str>,
     ) -> Result<Self> {
         let guard = match store.lock(&name.qualified()).await {
             Ok(guard) => guard,
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                let holders = Others::read(store, name, "").await?;
-                return Err(if holders.0.is_empty() {
-                    locked("", 1)
-                } else {
-                    holders.conflict(store)
-                });
+                return Err(Others::holders(store, name, runtime)
+                    .await?
+                    .conflict(store, name, facts));
             }
             Err(error) => return Err(error),
         };
         let mut others = Others::read(store, name, "").await?;
         others.sweep(store, facts).await?;
         if !others.0.is_empty() {
-            return Err(others.conflict(store));
+            return Err(others.conflict(store, name, facts));
         }
         let key = format!("{}{}.json", name.locks(), runtime.random.uuid());
         let owner = Owner {
@@ -104,6 +129,7 @@ impl StackLock {
             hostname: facts.hostname.clone(),
             timestamp: runtime.clock.now(),
             system: Some(facts.system.clone()),
+            operation: operation.map(str::to_owned),
         };
         let text = serde_json::to_vec(&owner)
             .map_err(|error| Error::internal(format!("writing a lock: {error}")))?;
@@ -124,7 +150,7 @@ impl StackLock {
             return Ok(lock);
         }
         lock.release().await?;
-        Err(others.conflict(store))
+        Err(others.conflict(store, name, facts))
     }
 
     /// Releases the lock and waits until that is done.
@@ -177,6 +203,18 @@ impl std::fmt::Debug for StackLock {
 struct Others(Vec<(String, Option<Owner>)>);
 
 impl Others {
+    /// Reads who holds a stack that could not be locked. Whoever has only just begun is given time to say who it is.
+    async fn holders(store: &Arc<dyn Store>, name: &StackName, runtime: &Runtime) -> Result<Self> {
+        for _ in 1..LOOKS {
+            let holders = Self::read(store, name, "").await?;
+            if !holders.0.is_empty() {
+                return Ok(holders);
+            }
+            runtime.clock.wait(BETWEEN_LOOKS).await;
+        }
+        Self::read(store, name, "").await
+    }
+
     async fn read(store: &Arc<dyn Store>, name: &StackName, own: &str) -> Result<Self> {
         let mut others = Vec::new();
         for ObjectInfo { key, .. } in store.list(&name.locks()).await? {
@@ -207,7 +245,7 @@ impl Others {
         Ok(())
     }
 
-    fn conflict(&self, store: &Arc<dyn Store>) -> Error {
+    fn conflict(&self, store: &Arc<dyn Store>, name: &StackName, facts: &HostFacts) -> Error {
         let url = store.url();
         let mut lines = String::new();
         for (key, owner) in &self.0 {
@@ -222,16 +260,19 @@ impl Others {
                 None => format!("\n  {url}/{key}: its owner is not known"),
             });
         }
-        locked(&lines, self.0.len())
+        // Who holds the store's own lock is somebody, also when he has not said who he is.
+        let count = self.0.len().max(1);
+        let error = Error::new(
+            ErrorKind::Conflict,
+            format!(
+                "the stack is currently locked by {count} lock(s). Either wait for the other process(es) to end \
+                 or, when they are dead, remove their lock files with the stack's `unlock`.{lines}"
+            ),
+        );
+        let error = error.with_hint(format!("the locked stack is {name} in {url}"));
+        let owners = self.0.iter().filter_map(|(_, owner)| owner.as_ref());
+        owners
+            .filter_map(|owner| owner.described(facts))
+            .fold(error, Error::with_hint)
     }
-}
-
-fn locked(lines: &str, count: usize) -> Error {
-    Error::new(
-        ErrorKind::Conflict,
-        format!(
-            "the stack is currently locked by {count} lock(s). Either wait for the other process(es) to end \
-             or, when they are dead, remove their lock files with the stack's `unlock`.{lines}"
-        ),
-    )
 }

@@ -45,7 +45,7 @@ impl StackStorage {
     pub async fn import(&self, secrets: &dyn SecretsProvider, document: &[u8]) -> Result<()> {
         let mut imported = read_deployment(document, SecretsAccess::Open(secrets), true).await?;
         self.refuse_foreign(&imported)?;
-        let lock = self.lock().await?;
+        let lock = self.lock_for("import").await?;
         let result = async {
             let loaded = match self.load(secrets).await {
                 Err(error)

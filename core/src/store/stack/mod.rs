@@ -188,7 +188,22 @@ impl StackStorage {
     /// # Errors
     /// [`ErrorKind::Conflict`], which names the holders, when somebody else holds it.
     pub async fn lock(&self) -> Result<StackLock> {
-        StackLock::take(&self.store, &self.name, &self.facts, &self.runtime).await
+        StackLock::take(&self.store, &self.name, &self.facts, &self.runtime, None).await
+    }
+
+    /// As [`Self::lock`]; whoever is refused meanwhile is told what the stack is locked for, `update` for instance.
+    ///
+    /// # Errors
+    /// As for [`Self::lock`].
+    pub async fn lock_for(&self, operation: &str) -> Result<StackLock> {
+        StackLock::take(
+            &self.store,
+            &self.name,
+            &self.facts,
+            &self.runtime,
+            Some(operation),
+        )
+        .await
     }
 
     /// Removes every lock file of the stack, whoever wrote it, and returns how many there were.

@@ -232,9 +232,10 @@ async fn of_many_who_want_a_stack_one_gets_it() {
     for _ in 0..8 {
         let left = in_folder(folder.path());
         let right = owned_by(&in_folder(folder.path()), &facts("there", ProcessState::Unknown));
-        let (first, second) = futures::join!(left.lock(), right.lock());
-        let (lock, error) = match (first, second) {
-            (Ok(lock), Err(error)) | (Err(error), Ok(lock)) => (lock, error),
+        let (first, second) = futures::join!(left.lock_for("update"), right.lock_for("destroy"));
+        let (lock, error, holder) = match (first, second) {
+            (Ok(lock), Err(error)) => (lock, error, "the update that process 7 of me@here began at "),
+            (Err(error), Ok(lock)) => (lock, error, "the destroy that process 7 of me@there began at "),
             other => panic!("{other:?}"),
         };
         assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -243,9 +244,31 @@ async fn of_many_who_want_a_stack_one_gets_it() {
                 .message()
                 .starts_with("the stack is currently locked by 1 lock(s).")
         );
+        // Also when the holder had only just begun, and had not written down who it is.
+        assert!(error.message().contains("created by me@"), "{error}");
+        let hints = error.hints().join("\n");
+        assert!(
+            hints.contains("the locked stack is fixtures/dev in file://"),
+            "{hints}"
+        );
+        assert!(hints.contains(holder), "{hints}");
         lock.release().await.unwrap();
         assert!(left.store().list(&left.name().locks()).await.unwrap().is_empty());
     }
+}
+
+#[tokio::test]
+async fn who_is_kept_out_by_its_own_process_is_told_so() {
+    let stack = storage(Arc::new(MemoryStore::new(runtime())));
+    stack.create().await.unwrap();
+    let lock = stack.lock_for("import").await.unwrap();
+    let error = stack.lock_for("update").await.unwrap_err();
+    let hints = error.hints().join("\n");
+    assert!(
+        hints.contains("the import that this very process began at "),
+        "{hints}"
+    );
+    lock.release().await.unwrap();
 }
 
 #[tokio::test]
