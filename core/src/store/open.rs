@@ -36,7 +36,10 @@ pub fn open(url: &str, base: &Path, runtime: &Runtime) -> Result<Arc<dyn Store>>
         other => Err(Error::invalid(format!(
             "the store URL {url:?} has the scheme {other:?}, which is not supported"
         ))
-        .with_hint("supported are file:// and memory://; other stores can be passed as objects")),
+        .with_hint(
+            "there are file:///absolute/folder, file://./relative/folder and memory://; only hosts in Rust can pass a store of \
+             their own",
+        )),
     }
 }
 

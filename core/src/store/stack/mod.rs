@@ -149,7 +149,7 @@ impl StackStorage {
         let missing = || {
             Error::new(
                 ErrorKind::NotFound,
-                format!("no stack named '{}' found", self.name.stack()),
+                format!("no stack named '{}' found", self.name),
             )
         };
         let mut attempts = 0;

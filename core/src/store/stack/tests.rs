@@ -299,7 +299,7 @@ async fn a_stack_is_created_once_and_found_afterwards() {
     let error = stack.read().await.unwrap_err();
     assert_eq!(
         (error.kind(), error.message()),
-        (ErrorKind::NotFound, "no stack named 'dev' found")
+        (ErrorKind::NotFound, "no stack named 'fixtures/dev' found")
     );
     stack.create().await.unwrap();
     let error = stack.create().await.unwrap_err();
