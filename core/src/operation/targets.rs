@@ -27,20 +27,37 @@ impl Frame {
         resources: impl Iterator<Item = &'a Urn> + Clone,
     ) {
         let Some(targeting) = targeting else { return };
-        let excludes = targeting
-            .targets
-            .is_empty()
-            .then_some(("excludes", &targeting.excludes));
-        let sets = [
-            ("targets", &targeting.targets),
-            ("replaceTargets", &targeting.replaced),
-        ];
-        for (option, set) in sets.into_iter().chain(excludes) {
+        let targets = std::iter::once(("targets", &targeting.targets));
+        for (option, set) in targets.chain(targeting.spared_and_replaced()) {
             for glob in set.idle_globs(resources.clone()) {
                 let text = format!("no resource matches '{glob}' of the option {}", told(option));
                 self.events.remark(Diagnostic::warning(text));
             }
         }
+    }
+
+    /// Warns of excludes and replace targets that are named literally and are nobody's: a misspelt one leaves nothing alone.
+    /// The reference engine passes over them.
+    ///
+    /// It is called before the work with what can never be anybody's, and once more when a program has had its say.
+    pub(super) fn warn_of_idle_literals(
+        &self,
+        targeting: Option<&Targeting>,
+        is_idle: impl Fn(&str) -> bool,
+    ) {
+        let Some(targeting) = targeting else { return };
+        for (option, set) in targeting.spared_and_replaced() {
+            for literal in set.literals().filter(|literal| is_idle(literal)) {
+                let text = format!("no resource matches '{literal}' of the option {}", told(option));
+                self.events.diagnostic(Diagnostic::warning(text));
+            }
+        }
+    }
+
+    /// Tells whether a text can be the URN of a resource of this stack.
+    pub(super) fn is_of_this_stack(&self, text: &str) -> bool {
+        Urn::parse(text)
+            .is_ok_and(|urn| urn.stack() == self.stack.stack && urn.project() == self.stack.project)
     }
 
     /// Tells whether every target that is named literally is a resource; the run fails when one is not.

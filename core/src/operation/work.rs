@@ -170,8 +170,12 @@ impl Frame {
         if purpose.is_none() && !self.targets_exist(targeting.as_deref(), |urn| base.live(urn).is_some()) {
             return Ok(None);
         }
+        let is_recorded = |text: &str| Urn::parse(text).is_ok_and(|urn| base.live(&urn).is_some());
         if purpose.is_none() {
             self.warn_of_idle_globs(targeting.as_deref(), urns_of(&base));
+            self.warn_of_idle_literals(targeting.as_deref(), |literal| !is_recorded(literal));
+        } else {
+            self.warn_of_idle_literals(targeting.as_deref(), |literal| !self.is_of_this_stack(literal));
         }
         let base = match self
             .refresh_pass(executor, registry, base, targeting.as_deref())
@@ -209,6 +213,11 @@ impl Frame {
             if !(self.control.has_failed() || self.control.is_cancelled()) {
                 self.targets_exist(targeting.as_deref(), |urn| {
                     generator.base().live(urn).is_some() || generator.is_registered(urn)
+                });
+                self.warn_of_idle_literals(targeting.as_deref(), |literal| {
+                    let is_known =
+                        |urn: Urn| generator.base().live(&urn).is_some() || generator.is_registered(&urn);
+                    self.is_of_this_stack(literal) && !Urn::parse(literal).is_ok_and(is_known)
                 });
                 if targeting.is_some() {
                     let registered = generator.registered();

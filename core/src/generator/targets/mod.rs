@@ -68,6 +68,12 @@ impl Targeting {
         !self.is_limited() || named != self.targets.is_empty()
     }
 
+    /// Returns what is left alone and what is replaced, by the names of the options; excludes only where they count.
+    pub(crate) fn spared_and_replaced(&self) -> impl Iterator<Item = (&'static str, &TargetSet)> {
+        let excludes = self.targets.is_empty().then_some(("excludes", &self.excludes));
+        excludes.into_iter().chain([("replaceTargets", &self.replaced)])
+    }
+
     /// Returns the targets that are nowhere; globs may match nothing.
     pub(crate) fn missing_targets(&self, is_known: impl Fn(&Urn) -> bool) -> Vec<&str> {
         let is_missing = |target: &&str| !Urn::parse(target).is_ok_and(|urn| is_known(&urn));
