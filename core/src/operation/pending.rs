@@ -7,10 +7,30 @@ use crate::resource::{PendingOperation, PendingOperationKind};
 
 /// Words the warning of an update over pending operations; `forgets_creations` says that this one will settle all of them.
 pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> String {
-    let mut text = format!(
+    let opening = format!(
         "Attempting to deploy or update resources with {} pending operations from previous deployment.",
         pending.len()
     );
+    let advice = "A refresh records what has become of them and settles what is pending, creations left out.";
+    worded(opening, pending, forgets_creations, advice)
+}
+
+/// Words what other operations say; `is_settling` says that this one settles what is pending.
+pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_settling: bool) -> String {
+    let opening = format!(
+        "The state has {} pending operations from previous deployment.",
+        pending.len()
+    );
+    let advice = if is_settling {
+        "This refresh records what has become of them and settles what is pending, creations left out."
+    } else {
+        "A refresh records what has become of them and settles what is pending, creations left out."
+    };
+    worded(opening, pending, forgets_creations, advice)
+}
+
+fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool, advice: &str) -> String {
+    let mut text = opening;
     for (operation, times) in counted(pending) {
         let urn = &operation.resource.urn;
         let kind = format!("{:?}", operation.kind).to_lowercase();
@@ -26,9 +46,8 @@ pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> 
     );
     let is_creation = |operation: &PendingOperation| operation.kind == PendingOperationKind::Creating;
     if !pending.iter().all(is_creation) {
-        text.push_str(
-            "\nA refresh records what has become of them and settles what is pending, creations left out.",
-        );
+        text.push('\n');
+        text.push_str(advice);
     }
     if pending.iter().any(is_creation) && !forgets_creations {
         let option = told("clearPendingCreates");
@@ -87,6 +106,24 @@ mod tests {
         );
         assert_eq!(text.matches("::a,").count(), 1, "{text}");
         assert!(text.contains("::b, interrupted while creating\n"), "{text}");
+    }
+
+    #[test]
+    fn a_refresh_says_that_it_settles_what_is_pending_and_that_creations_stay() {
+        let both = [
+            pending(PendingOperationKind::Creating, "a"),
+            pending(PendingOperationKind::Updating, "b"),
+        ];
+        let text = note(&both, false, true);
+        assert!(
+            text.starts_with("The state has 2 pending operations") && text.contains("\nThis refresh records"),
+            "{text}"
+        );
+        assert!(
+            text.contains("::a, interrupted while creating\n") && text.contains("clearPendingCreates"),
+            "{text}"
+        );
+        assert!(note(&both, false, false).contains("\nA refresh records"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use super::{Frame, OperationKind, frame::stack_outputs, pending, providers, verdict::Ending};
 use crate::{
     autonaming::Autonamer,
-    diagnostic::{Diagnostic, Severity},
+    diagnostic::Diagnostic,
     error::Result,
     event::{EventPayload, OperationOutcome, StepEvent, Summary},
     executor::{Control, Executor, ExecutorOptions, Failure},
@@ -310,6 +310,8 @@ impl Frame {
         Ok((Arc::new(run), autonamer))
     }
 
+    /// Warns of operations that were interrupted. Only updates do so among the events, as in the reference engine; what
+    /// others say is in the result alone.
     fn warn_of_pending(&self, snapshot: &Snapshot) {
         let pending = &snapshot.pending_operations;
         if pending.is_empty() {

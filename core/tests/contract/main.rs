@@ -16,6 +16,7 @@ mod errors;
 mod fixture;
 mod journal;
 mod options;
+mod pending;
 mod plans;
 mod policies;
 mod registration;

@@ -1,0 +1,58 @@
+//! Operations that were interrupted: who is told of them, and where.
+
+use std::sync::Arc;
+
+use stackwright::{
+    StackSettings,
+    event::EventPayload,
+    operation::{Operation, OperationKind, OperationOptions},
+};
+
+use crate::fixture::{Scripted, program, stack};
+
+/// A state in which an update of `a` was interrupted.
+const INTERRUPTED: &str = r#"{"version":3,"deployment":{"manifest":{"time":"2026-01-01T00:00:00Z","magic":"","version":""},
+    "pending_operations":[{"type":"updating","resource":
+        {"urn":"urn:pulumi:dev::shop::echo:index:Echo::a","custom":true,"type":"echo:index:Echo"}}]}}"#;
+
+/// Returns what is said of it in the result, and how many events say so.
+async fn said(operation: Operation) -> (Vec<String>, usize) {
+    let result = operation.wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let is_about = |message: &str| message.contains("::a, interrupted while updating");
+    let in_result = result.diagnostics.iter().map(|said| said.message.clone());
+    let in_result = in_result.filter(|message| is_about(message)).collect();
+    let mut events = operation.events();
+    let mut in_events = 0;
+    while let Some(event) = events.next().await {
+        if let EventPayload::Diagnostic(said) = &event.payload
+            && is_about(&said.message)
+        {
+            in_events += 1;
+        }
+    }
+    (in_result, in_events)
+}
+
+#[tokio::test]
+async fn every_operation_tells_of_interrupted_ones_and_only_an_update_in_its_events() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    stack.import(INTERRUPTED.as_bytes()).await.unwrap();
+    let options = OperationOptions::default;
+    let start = |kind, options| stack.start(kind, options, Some(program(&[("b", "1")])));
+    let (preview, events) = said(start(OperationKind::Update, options().preview())).await;
+    assert!(preview[0].starts_with("Attempting to deploy"), "{preview:?}");
+    assert_eq!((preview.len(), events), (1, 0));
+    let (planned, events) = said(start(OperationKind::Refresh, options().preview())).await;
+    assert!(planned[0].contains("A refresh records"), "{planned:?}");
+    assert_eq!((planned.len(), events), (1, 0));
+    let (refresh, events) = said(start(OperationKind::Refresh, options())).await;
+    assert!(refresh[0].contains("This refresh records"), "{refresh:?}");
+    assert_eq!((refresh.len(), events), (1, 0));
+    let settled = said(start(OperationKind::Update, options())).await;
+    assert_eq!(settled, (Vec::new(), 0), "the refresh has settled it");
+    stack.import(INTERRUPTED.as_bytes()).await.unwrap();
+    let (update, events) = said(start(OperationKind::Update, options())).await;
+    assert_eq!((update.len(), events), (1, 1));
+}
