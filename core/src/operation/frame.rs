@@ -42,6 +42,11 @@ impl Frame {
         if let Some(failed) = self.rehearse().await {
             return failed;
         }
+        // Whatever anybody says from now on is searched for them.
+        let redactor = self.events.redactor();
+        self.stack
+            .config
+            .each_secret_in_the_clear(|secret| redactor.learn([secret]));
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let began = clock.elapsed();
         let mut work = Work::default();

@@ -7,7 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use stackwright::{
-    ErrorClass, ErrorKind, Result, Stack, StackSettings,
+    Error, ErrorClass, ErrorKind, Result, Stack, StackSettings,
     event::{EngineEvent, EventPayload},
     operation::{Operation, OperationKind, OperationOptions},
     project::{Config, ConfigKey, ConfigValue},
@@ -258,4 +258,32 @@ async fn a_panic_of_the_hosts_code_fails_the_operation_and_leaves_the_stack_free
     assert_eq!(result.error.as_ref().unwrap().kind(), ErrorKind::Internal);
     let result = update(&stack, CREATED).wait().await;
     assert!(result.error.is_none(), "{:?}", result.error);
+}
+
+/// Cannot make a manager, and says why in words that it should not.
+struct Talkative;
+
+#[async_trait]
+impl SecretsProvider for Talkative {
+    async fn open(&self, kind: &str, _state: Option<&serde_json::Value>) -> Result<Arc<dyn SecretsManager>> {
+        Err(Error::new(ErrorKind::Secrets, format!("nobody knows {kind}")))
+    }
+
+    async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
+        Err(Error::new(ErrorKind::Secrets, "no key for hunter2"))
+    }
+}
+
+#[tokio::test]
+async fn secrets_of_the_configuration_are_kept_out_of_what_is_said_before_it_is_decrypted() {
+    let engine = engine().secrets(Arc::new(Talkative)).build().unwrap();
+    let mut config = Config::new();
+    config.insert("shop:password".parse().unwrap(), ConfigValue::secret("hunter2"));
+    let settings = StackSettings {
+        config,
+        ..StackSettings::default()
+    };
+    let stack = engine.stack("shop/dev", settings).await.unwrap();
+    let result = stack.refresh(OperationOptions::default()).wait().await;
+    assert_eq!(result.error.clone().unwrap().message(), "no key for [secret]");
 }

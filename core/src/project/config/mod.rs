@@ -51,6 +51,17 @@ impl Config {
         self.0.iter()
     }
 
+    /// Calls `tell` with every secret text that is in the clear already, before anything is decrypted.
+    pub(crate) fn each_secret_in_the_clear(&self, mut tell: impl FnMut(&str)) {
+        for value in self.0.values() {
+            value.visit(&mut |inner| {
+                if let ConfigValue::Secret(plaintext) = inner {
+                    tell(plaintext.reveal());
+                }
+            });
+        }
+    }
+
     /// Sets the value of a key; a key that is there keeps its place.
     pub fn insert(&mut self, key: ConfigKey, value: ConfigValue) -> Option<ConfigValue> {
         self.0.insert(key, value.normalised())
