@@ -280,3 +280,39 @@ async fn a_write_that_cannot_be_done_names_the_path_and_leaves_nothing() {
             .ends_with(".tmp"))
     );
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn files_are_for_their_owner_only_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let store = file_store(folder.path());
+    store.put("put", "1".into(), Condition::Any).await.unwrap();
+    store.append("appended", "1".into()).await.unwrap();
+    // One that an earlier version has made.
+    fs::write(folder.path().join("old"), "1").unwrap();
+    fs::set_permissions(folder.path().join("old"), fs::Permissions::from_mode(0o644)).unwrap();
+    for from in ["put", "appended", "old"] {
+        store.copy(from, &format!("{from}.bak")).await.unwrap();
+        store.append(&format!("{from}.bak"), "2".into()).await.unwrap();
+    }
+    store.put("old", "2".into(), Condition::Any).await.unwrap();
+    let lock = store.lock("s").await.unwrap();
+    let mut seen = 0;
+    let mut folders = vec![folder.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let metadata = entry.metadata().unwrap();
+            if metadata.is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            seen += 1;
+            let mode = metadata.permissions().mode() & 0o777;
+            assert_eq!(mode, 0o600, "{}", entry.path().display());
+        }
+    }
+    assert!(seen >= 8, "{seen}");
+    drop(lock);
+}

@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     disk::Disk,
-    system::{again_when_absent, create_folder_of, failure, is_absent, sync_folder},
+    system::{again_when_absent, create_folder_of, failure, is_absent, keep_private, private, sync_folder},
 };
 use crate::error::Result;
 
@@ -62,7 +62,7 @@ impl Appenders {
     fn open(&self, key: &str, path: &Path) -> Result<Arc<Mutex<File>>> {
         let opening = |error| failure("opening", path, error);
         let mut options = fs::OpenOptions::new();
-        options.append(true);
+        private(options.append(true));
         let file = match options.open(path) {
             Ok(file) => separate(file, path)?,
             Err(error) if is_absent(&error) => {
@@ -101,6 +101,7 @@ fn separate(file: File, path: &Path) -> Result<File> {
     }
     let own = path.with_file_name(format!(".{:016x}.tmp", file.metadata().map_err(failed)?.ino()));
     fs::copy(path, &own).map_err(failed)?;
+    keep_private(&own).map_err(failed)?;
     File::open(&own)
         .and_then(|copy| copy.sync_all())
         .map_err(failed)?;

@@ -10,7 +10,10 @@ use std::{
 
 use super::{
     lock,
-    system::{again_when_absent, clone_file, failure, is_absent, remove_empty, sync_folder, version},
+    system::{
+        again_when_absent, clone_file, create_private, failure, is_absent, keep_private, remove_empty,
+        sync_folder, version,
+    },
     temporary::Temporary,
 };
 use crate::{
@@ -75,7 +78,7 @@ impl Disk {
         self.check(&path, key, condition)?;
         let (temporary, mut file) = again_when_absent(|| {
             let temporary = self.temporary(&path)?;
-            let file = File::create_new(&temporary.0);
+            let file = create_private(&temporary.0);
             Ok(file.map(|file| (temporary, file)))
         })?
         .map_err(|error| failure("creating a file beside", &path, error))?;
@@ -136,8 +139,17 @@ impl Disk {
         fs::metadata(&source).map_err(failed)?;
         let temporary = self.temporary(&target)?;
         // Every write makes a new file, so two names of one file never change together; see `Appenders` for appends.
-        if !clone_file(&source, &temporary.0) && fs::hard_link(&source, &temporary.0).is_err() {
+        let is_linked = || {
+            let is_linked = fs::hard_link(&source, &temporary.0).is_ok();
+            if is_linked {
+                // One that is another user's keeps the rights that it has.
+                keep_private(&temporary.0).ok();
+            }
+            is_linked
+        };
+        if !clone_file(&source, &temporary.0) && !is_linked() {
             fs::copy(&source, &temporary.0).map_err(failed)?;
+            keep_private(&temporary.0).map_err(|error| failure("writing", &temporary.0, error))?;
             File::open(&temporary.0)
                 .and_then(|file| file.sync_all())
                 .map_err(|error| failure("writing", &temporary.0, error))?;

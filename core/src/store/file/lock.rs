@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     disk::{Disk, LOCK_FOLDER},
-    system::{again_when_absent, create_folder_of, failure, gone_meanwhile, is_named, remove_empty},
+    system::{again_when_absent, create_folder_of, failure, gone_meanwhile, is_named, private, remove_empty},
 };
 use crate::{
     error::Result,
@@ -73,7 +73,7 @@ fn open(disk: &Disk, name: &str) -> Result<(File, PathBuf)> {
             fs::create_dir_all(below).map_err(|error| gone_meanwhile(error, below))
         });
         let mut options = File::options();
-        options.create(true).truncate(false).write(true);
+        private(options.create(true).truncate(false).write(true));
         Ok(below.and_then(|()| options.open(&path)))
     })?;
     let file = opened.map_err(|error| failure("opening", &path, error))?;

@@ -25,6 +25,10 @@ use crate::{
 /// A store below a folder, the layout of which is that of the reference engine's file backend.
 ///
 /// Several stores may work on one folder, in one process or in several. A clone is another handle of the same store.
+///
+/// On Unix, whatever the umask, files are made for their owner only (0600): checkpoints, their copies, history, journals and
+/// locks. They hold inputs in the clear, and the ciphertexts of secrets. Folders, and who may see their names, are a matter
+/// of the umask.
 #[derive(Clone)]
 pub struct FileStore(Arc<Inner>);
 
