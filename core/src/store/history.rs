@@ -23,7 +23,8 @@ pub struct HistoryEntry {
     /// What the user said about it.
     #[serde(default)]
     pub message: String,
-    /// Facts about where it ran.
+    /// Facts about where it ran, which the reference engine's command line takes from its surroundings (the user's version
+    /// control, for instance). This engine looks at no surroundings and leaves it empty; what others wrote is passed on.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// The configuration in the form of stack files, secrets encrypted.
