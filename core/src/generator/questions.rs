@@ -254,7 +254,14 @@ impl Generator {
         paths
             .iter()
             .map(|text| {
-                PropertyPath::parse(text).map_err(|error| self.bail(Some(urn), error.message().to_owned()))
+                PropertyPath::parse(text).map_err(|error| {
+                    let text = format!(
+                        "replaceOnChanges of resource '{}': {}",
+                        urn.name(),
+                        error.message()
+                    );
+                    self.bail(Some(urn), text)
+                })
             })
             .collect()
     }

@@ -10,7 +10,7 @@ use crate::{
         Monitor, Registered, Registration, WireStatus, defaults::Wanted, in_flight::Flight,
         open_claim::OpenClaim,
     },
-    property::{PropertyMap, Survey, hash::fill_hashes},
+    property::{PropertyMap, PropertyPath, Survey, hash::fill_hashes},
     provider::ProviderStatus,
     resource::{Goal, PropertyDependencies, ProviderReference},
     token::TypeToken,
@@ -123,6 +123,15 @@ impl Monitor {
             .filter(|provider| !provider.is_empty())
         {
             ProviderReference::parse(provider).map_err(|error| WireStatus::unknown(error.message()))?;
+        }
+        let mut hidden = registration.options.hide_diffs.iter();
+        if let Some(error) = hidden.find_map(|path| PropertyPath::parse(path).err()) {
+            let text = format!(
+                "hideDiffs of resource '{}': {}",
+                registration.name,
+                error.message()
+            );
+            return Err(Refused::Invalid(WireStatus::unknown(text)));
         }
         self.adopt(registration);
         let goal = Box::new(goal_of(registration));
