@@ -2,7 +2,7 @@
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
 import { toPlainJson } from "./json";
 import { checkOptions } from "./option_checks";
-import type { Names } from "./options";
+import { described, type Names } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
 import { Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
@@ -175,12 +175,14 @@ export class ProgramContext {
      * `read("pulumi:pulumi:StackReference", "net", "net/prod", { name: "net/prod" }).get("outputs")`.
      */
     read(type: string, name: string, id: Input, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
+        requireNamed(type, name, inputs);
         checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
         const answer = (async () => {
             const [settledId, sent, settings] = [await resolve(id), await resolve(inputs), await this.#settings(options)];
             const plainId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
             if (typeof plainId !== "string") {
-                throw new InvalidInputError(`the id of ${name} is not a text`);
+                const given = described(plainId);
+                throw new InvalidInputError(`the id of the resource "${name}" is a string, not ${given}`);
             }
             const dependencies = await urnsOf([...settledId.sources, ...sent.sources]);
             addTo(settings, "dependencies", dependencies);
@@ -194,6 +196,11 @@ export class ProgramContext {
 
     /** Calls a function of a package. With unknown arguments it is not called, and the result is unknown. */
     invoke(token: string, inputs: Inputs = {}, options: InvokeOptions = {}): Output<PropertyMap> {
+        if (typeof token !== "string") {
+            throw new InvalidInputError(`the token of a function is a string, not ${described(token)}`);
+        }
+        const what = `the arguments of ${token}`;
+        requireValues(inputs, what);
         checkOptions(`the call of ${token}`, options, INVOKE_OPTIONS);
         const traced = (async () => {
             const sent = await resolve(inputs);
@@ -214,7 +221,12 @@ export class ProgramContext {
 
     /** Sets an output of the stack. */
     export(name: string, value: Input): void {
-        if (isPlain(value)) {
+        this.#refuseLate(`the output "${name}" was exported`);
+        if (typeof name !== "string") {
+            throw new InvalidInputError(`the name of an output of the stack is a string, not ${described(name)}`);
+        }
+        const what = `the values of the output "${name}"`;
+        if (following(value, what, () => isPlain(value))) {
             this.#export(name, value as PropertyValue);
         } else {
             this.#track(resolve(value).then((traced) => this.#export(name, traced.value)));
@@ -247,7 +259,9 @@ export class ProgramContext {
         return this.#run.bridge.native;
     }
 
-    #speak(severity: Severity, message: string, resource: Resource | undefined): void {
+    #speak(severity: Severity, words: unknown, resource: Resource | undefined): void {
+        // Errors and numbers have a text; what has none that may be shown says so itself.
+        const message = typeof words === "string" ? words : String(words);
         if (resource === undefined || resource.registered !== undefined) {
             this.#run.log(severity, message, resource?.registered?.urn);
             return;
@@ -291,6 +305,11 @@ export class ProgramContext {
         options: ResourceOptions,
     ): Promise<Registered> {
         const { number } = this.#run;
+        const late = this.#run.late(`the resource "${name}" was registered`);
+        if (late !== undefined) {
+            return Promise.reject(late);
+        }
+        requireNamed(type, name, inputs);
         // The usual case goes out in this very turn: nothing to await, nothing to say beside the inputs.
         if (isPlain(inputs) && isEmpty(options)) {
             return this.#run.request((call) =>
@@ -326,7 +345,10 @@ export class ProgramContext {
     }
 
     async #outputs(component: Component, outputs: Inputs): Promise<void> {
-        const [{ urn }, sent] = [await component, await resolve(outputs)];
+        this.#refuseLate(`the outputs of the component "${component.name}" were registered`);
+        const what = `the outputs of the component "${component.name}"`;
+        requireValues(outputs, what);
+        const [{ urn }, sent] = [await component, await resolve(outputs, what)];
         await this.#run.request((call) =>
             this.#native.registerOutputs(this.#run.number, call, urn, sent.value),
         );
@@ -369,7 +391,33 @@ function componentOf(parent: Resource | string | undefined): Resource | undefine
     return typeof parent === "string" ? undefined : parent;
 }
 
+/** What the inputs of a resource are called where something is wrong with them. */
+function inputsOf(name: string): string {
+    return `the inputs of the resource "${name}"`;
+}
+
+/** Refuses what can be no type, no name or no inputs of a resource. */
+function requireNamed(type: unknown, name: unknown, inputs: unknown): void {
+    if (typeof name !== "string") {
+        throw new InvalidInputError(`the name of a resource is a string, not ${described(name)}`);
+    }
+    if (typeof type !== "string") {
+        throw new InvalidInputError(`the type of the resource "${name}" is a string, not ${described(type)}`);
+    }
+    requireValues(inputs, inputsOf(name));
+}
+
+/** Refuses what can be no values by name. */
+function requireValues(values: unknown, what: string): void {
+    if (typeof values !== "object" || values === null || Array.isArray(values) || values instanceof Map) {
+        throw new InvalidInputError(`${what} are an object of values by name, not ${described(values)}`);
+    }
+}
+
 function isEmpty(options: object): boolean {
+    if (typeof options !== "object" || options === null || Array.isArray(options)) {
+        return false;
+    }
     for (const _ in options) {
         return false;
     }

@@ -1,5 +1,6 @@
 /** The engine: where states live, what encrypts them, and who provides what. */
 import { Bridge } from "./bridge";
+import { byName, type Check, checkMembers, type Checks, flag, members, text, texts, where } from "./checks";
 import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
 import {
     type Autonamer,
@@ -15,7 +16,7 @@ import {
 } from "./host";
 import { installerHost, type PluginInstaller, requireInstaller } from "./installer";
 import { native, type Native } from "./native";
-import { type Names, refuseUnknown, requireFunction, requireMethods, requireObject } from "./options";
+import { described, type Names, refuseUnknown, requireFunction, requireMethods, requireObject } from "./options";
 import type { Provider, Resolver } from "./provider";
 import { addProgram, type AnyProgram } from "./program";
 import { findDirectory } from "./sdk/find";
@@ -122,6 +123,34 @@ export interface StackOptions {
     journal?: JournalReceiver;
 }
 
+/** What values the options of engines take, where no other check says so. */
+const ENGINE_CHECKS: Checks = {
+    store: text,
+    passphrase: text,
+    baseDirectory: text,
+    plugins: (value, option, what) => {
+        // Of a wrong kind altogether it is refused as providers are.
+        requireObject(option, value);
+        pluginMembers(value, option, what);
+    },
+    sdk: where((value) => typeof value === "string" || value instanceof URL, "a path or a URL"),
+};
+
+const PLUGIN_CHECKS: { readonly [name in keyof Required<PluginOptions>]: Check } = {
+    paths: texts,
+    path: text,
+    cache: text,
+    commands: byName("an object of arrays of strings", texts),
+};
+const pluginMembers = members("an object", PLUGIN_CHECKS);
+
+/** The same for the options of stacks. */
+const STACK_CHECKS: Checks = {
+    organization: text,
+    rootDirectory: text,
+    create: flag,
+};
+
 const STACK_OPTIONS: Names<StackOptions> = {
     program: true,
     config: true,
@@ -140,18 +169,18 @@ export class Engine {
     #closed = false;
 
     constructor(options: EngineOptions) {
-        if (typeof options?.store !== "string") {
+        if (options?.store === undefined) {
             throw new InvalidInputError("an engine needs a store, file://./state for instance");
         }
         refuseUnknown("an engine", options, ENGINE_OPTIONS);
         requireObject("providers", options.providers);
-        requireObject("plugins", options.plugins);
         requireFunction("resolver", options.resolver);
         requireFunction("fetch", options.fetch);
         requireFunction("autonamer", options.autonamer);
         requireInstaller(options.installer);
         requireMethods("stackReader", options.stackReader, ["stackOutputs", "stackResourceOutputs"]);
         requireMethods("secrets", options.secrets, ["encrypt", "decrypt"]);
+        checkMembers(options, ENGINE_CHECKS, "an engine");
         for (const [name, provider] of Object.entries(options.providers ?? {})) {
             refuseClass(name, provider);
         }
@@ -198,7 +227,11 @@ export class Engine {
     /** Opens a stack, named `project/stack`. */
     async stack(name: string, options: StackOptions = {}): Promise<Stack> {
         this.#requireOpen();
+        if (typeof name !== "string") {
+            throw new InvalidInputError(`the name of a stack is a string, project/stack, not ${described(name)}`);
+        }
         refuseUnknown("a stack", options, STACK_OPTIONS);
+        checkMembers(options, STACK_CHECKS, "a stack");
         requireObject("config", options.config);
         requireObject("tags", options.tags);
         requireFunction("journal", options.journal);
@@ -207,7 +240,7 @@ export class Engine {
         }
         for (const [tag, value] of Object.entries(options.tags ?? {})) {
             if (typeof value !== "string") {
-                throw new InvalidInputError(`the value of the tag "${tag}" must be a text`);
+                throw new InvalidInputError(`the value of the tag "${tag}" must be a text, not ${described(value)}`);
             }
         }
         const project = name.split("/").at(-2) ?? "";
@@ -230,7 +263,10 @@ export class Engine {
     }
 
     /** Lists the stacks of a project, or of all, as `project/stack`. */
-    stacks(project?: string): Promise<string[]> {
+    async stacks(project?: string): Promise<string[]> {
+        if (project !== undefined && typeof project !== "string") {
+            throw new InvalidInputError(`the project whose stacks are listed is a string, not ${described(project)}`);
+        }
         return awaited(() => this.#native.stacks(project));
     }
 

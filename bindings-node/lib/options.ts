@@ -14,7 +14,7 @@ export function refuseUnknown(
     known: { readonly [name: string]: unknown },
     part = "option",
 ): void {
-    if (typeof options !== "object" || options === null) {
+    if (typeof options !== "object" || options === null || Array.isArray(options) || options instanceof Map) {
         throw new InvalidInputError(`the ${part}s of ${what} are an object, not ${described(options)}`);
     }
     const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
@@ -82,7 +82,7 @@ export function described(value: unknown): string {
         return "null";
     }
     if (typeof value === "object") {
-        return Array.isArray(value) ? "a list" : "an object";
+        return Array.isArray(value) ? "a list" : value instanceof Map ? "a Map" : "an object";
     }
-    return `a ${typeof value}`;
+    return value === undefined ? "undefined" : `a ${typeof value}`;
 }

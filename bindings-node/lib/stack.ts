@@ -1,8 +1,10 @@
 /** A stack and the operations on it. */
 import type { Bridge } from "./bridge";
+import { checkMembers, flag } from "./checks";
 import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
 import type { Native } from "./native";
 import { Operation, OPERATION_OPTIONS, type OperationOptions, Result } from "./operation";
+import { checkValues } from "./operation_checks";
 import { described, refuseUnknown, requireFunction } from "./options";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyMap } from "./values";
@@ -34,6 +36,7 @@ function checkOptions(what: string, options: ProgramOptions): void {
             "the plan is undefined; a result has a plan's document when it was asked for with generatePlan: true",
         );
     }
+    checkValues(what, options);
 }
 
 /** One entry of a stack's history. */
@@ -109,6 +112,7 @@ export class Stack {
     /** Returns the state as a deployment document (JSON); secrets stay encrypted unless they are to be shown. */
     export(options: { showSecrets?: boolean } = {}): Promise<string> {
         refuseUnknown("export()", options, { showSecrets: true });
+        checkMembers(options, { showSecrets: flag }, "export()");
         return awaited(() => this.#native.export(options.showSecrets ?? false));
     }
 
@@ -139,6 +143,7 @@ export class Stack {
     /** Removes the stack and its history. One that still has resources is only removed by force. */
     remove(options: { force?: boolean } = {}): Promise<void> {
         refuseUnknown("remove()", options, { force: true });
+        checkMembers(options, { force: flag }, "remove()");
         return awaited(() => this.#native.remove(options.force ?? false));
     }
 

@@ -53,7 +53,16 @@ test("options that nobody could act on are refused before anything happens", asy
         [{ plan: preview.plan }, /generatePlan: true/],
         [{ plan: stack.preview() }, /await the preview first/],
         [preview, /\{ plan: result \}/],
-        [{ targets: "a" }, /invalid option targets: .*expected a sequence/],
+        [{ targets: "a" }, /targets takes an array of strings, not a string, in the options of up\(\)/],
+        [{ targets: ["a", 5] }, /targets\[1\] takes a string, not a number/],
+        [{ parallel: 5e9 }, /parallel takes a whole number from 0 to 2147483647, not 5000000000/],
+        [{ parallel: "4" }, /parallel takes a whole number .*, not a string/],
+        [{ refreshProgram: 1 }, /refreshProgram takes true or false, not a number/],
+        [{ message: ["m"] }, /message takes a string, not a list/],
+        [{ plan: 5 }, /plan takes the result of a preview or a plan's document, not a number/],
+        [{ localPolicyPacks: [{ nme: "x" }] }, /unknown member "nme" of localPolicyPacks\[0\] .*did you mean "name"/],
+        [[], /the options of up\(\) are an object, not a list/],
+        [new Map(), /the options of up\(\) are an object, not a Map/],
     ]) {
         const failure = await refusal(() => stack.up(options));
         assert.equal(failure.code, "invalid_input", failure.stack);
@@ -61,6 +70,8 @@ test("options that nobody could act on are refused before anything happens", asy
     }
     assert.equal((await refusal(() => stack.preview({ dryRun: false }))).code, "invalid_input");
     assert.equal((await refusal(() => stack.remove({ forse: true }))).code, "invalid_input");
+    assert.match((await refusal(() => stack.remove({ force: 1 }))).message, /force takes true or false, not a number, in the options of remove/);
+    assert.match((await refusal(() => stack.export({ showSecrets: "no" }))).message, /showSecrets takes true or false, not a string/);
     assert.equal((await refusal(() => engine.stack("shop/b", { organization: 5 }))).code, "invalid_input");
     assert.equal(provider.things.size, 0);
     assert.equal((await stack.up({ dryRun: true })).changes.create, 2);
@@ -77,12 +88,29 @@ test("options of engines and stacks of a wrong type are refused when they are gi
         [{ stackReader: () => ({}) }, /stackReader is an object, not a function/],
         [{ stackReader: { stackOutputs: () => ({}) } }, /stackReader has no method stackResourceOutputs\(\)/],
         [{ secrets: { encrypt: () => [] } }, /secrets has no method decrypt\(\)/],
+        [{ store: 5 }, /store takes a string, not a number, in the options of an engine/],
+        [{ passphrase: 123456789 }, /passphrase takes a string, not a number, in the options of an engine/],
+        [{ sdk: 5 }, /sdk takes a path or a URL, not a number/],
+        [{ plugins: { pathes: [] } }, /unknown member "pathes" of plugins .*did you mean "paths"/],
+        [{ plugins: { paths: "a" } }, /plugins.paths takes an array of strings, not a string/],
+        [{ plugins: { commands: { own: "run" } } }, /plugins.commands.own takes an array of strings, not a string/],
     ]) {
         const failure = await refusal(() => new Engine({ store: "memory://", ...options }));
         assert.equal(failure.code, "invalid_input", failure.stack);
         assert.match(failure.message, message);
+        assert.doesNotMatch(failure.message, /123456789/);
     }
     const engine = memoryEngine(new Memory());
+    for (const [options, message] of [
+        [{ create: "no" }, /create takes true or false, not a string, in the options of a stack/],
+        [{ config: null }, /config is an object, not null/],
+        [{ organization: 5 }, /organization takes a string, not a number/],
+        [{ tags: { owner: 5 } }, /the value of the tag "owner" must be a text, not a number/],
+    ]) {
+        assert.match((await refusal(() => engine.stack("shop/dev", options))).message, message);
+    }
+    assert.match((await refusal(() => engine.stack(5))).message, /the name of a stack is a string, project\/stack, not a number/);
+    assert.match((await refusal(() => engine.stacks(5))).message, /is a string, not a number/);
     assert.match((await refusal(() => engine.stack("shop/dev", { journal: 5 }))).message, /journal is a function, not a number/);
     assert.match((await refusal(() => engine.stack("shop/dev", { tags: ["a"] }))).message, /tags is an object, not a list/);
     const map = new Map([["key", "value"]]);
@@ -103,4 +131,32 @@ test("a state is imported as an object, and what cannot be one is refused withou
         assert.notEqual(failure.code, "internal", failure.message);
         assert.doesNotMatch(failure.message, /hidden-from-all/);
     }
+});
+
+test("what a resource can not be made of is told by the names that the program uses", async () => {
+    const stack = await memoryEngine(new Memory()).stack("shop/dev");
+    for (const [make, message] of [
+        [(context) => context.resource(5, "a"), /the type of the resource "a" is a string, not a number/],
+        [(context) => context.resource(THING, 5), /the name of a resource is a string, not a number/],
+        [(context) => context.resource(THING, "a", []), /the inputs of the resource "a" are an object of values by name, not a list/],
+        [(context) => context.resource(THING, "a", {}, 5), /the options of the resource a are an object, not a number/],
+        [(context) => context.resource(THING, "a", {}, { parent: "box" }), /parent takes a resource or its URN, not "box"/],
+        [(context) => context.resource(THING, "a", {}, { aliases: ["old"] }), /aliases\[0\] takes a URN, not "old"/],
+        [(context) => context.resource(THING, "a", {}, { customTimeouts: { create: -1 } }), /customTimeouts.create takes a number of seconds, not -1/],
+        [(context) => context.resource(THING, "a", {}, { hideDiffs: ["b["] }), /hideDiffs of resource 'a': invalid property path "b\["/],
+        [(context) => context.read(THING, "a", 5), /the id of the resource "a" is a string, not a number/],
+        [(context) => context.invoke(5), /the token of a function is a string, not a number/],
+        [(context) => context.export(5, "x"), /the name of an output of the stack is a string, not a number/],
+        [(context) => context.component("my:index:Box", "b").registerOutputs(5), /the outputs of the component "b" are an object/],
+    ]) {
+        const failure = await refusal(() => stack.up({ program: (context) => void make(context) }));
+        assert.equal(failure.code, "program", failure.stack);
+        assert.match(failure.message, message);
+    }
+});
+
+test("what is said need not be a text", async () => {
+    const stack = await memoryEngine(new Memory()).stack("shop/dev");
+    const result = await stack.up({ program: (context) => context.log.warning(5) });
+    assert.deepEqual(result.diagnostics.map(({ message }) => message), ["5"]);
 });

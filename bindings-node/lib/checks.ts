@@ -1,0 +1,78 @@
+/** Checks of options: each takes a value and says, by the option's name, what it takes and what it was given. */
+import { InvalidInputError } from "./errors";
+import { described, refuseUnknown } from "./options";
+
+/** Looks at the value of an option of `what`. */
+export type Check = (value: unknown, option: string, what: string) => void;
+
+/** Checks by the names of options. */
+export interface Checks {
+    readonly [name: string]: Check;
+}
+
+/** Looks at each option that has a check; one that is undefined is not there. */
+export function checkMembers(values: object, checks: Checks, what: string, named = (name: string) => name): void {
+    for (const [name, value] of Object.entries(values)) {
+        if (value !== undefined && Object.hasOwn(checks, name)) {
+            checks[name]?.(value, named(name), what);
+        }
+    }
+}
+
+/** Throws what is wrong with the value of an option. */
+export function refuse(option: string, wanted: string, value: unknown, what: string, given = described(value)): never {
+    throw new InvalidInputError(`${option} takes ${wanted}, not ${given}, in the options of ${what}`);
+}
+
+/**
+ * Takes what `accepts` does. Values of the type `shown` are told where they are refused, because their type alone would say
+ * nothing; others may be secrets, and are not.
+ */
+export function where(accepts: (value: unknown) => boolean, wanted: string, shown?: "string" | "number"): Check {
+    return (value, option, what) => {
+        if (!accepts(value)) {
+            const isShown = shown !== undefined && typeof value === shown;
+            refuse(option, wanted, value, what, isShown ? (shown === "string" ? JSON.stringify(value) : String(value)) : undefined);
+        }
+    };
+}
+
+/** Takes an array whose elements pass a check. */
+export function each(wanted: string, check: Check): Check {
+    return (value, option, what) => {
+        if (!Array.isArray(value)) {
+            refuse(option, wanted, value, what);
+        }
+        value.forEach((element, index) => check(element, `${option}[${index}]`, what));
+    };
+}
+
+/** Takes an object with any names, whose values pass a check. */
+export function byName(wanted: string, check: Check): Check {
+    return (value, option, what) => {
+        requireMembers(value, option, wanted, what);
+        for (const [name, member] of Object.entries(value)) {
+            check(member, `${option}.${name}`, what);
+        }
+    };
+}
+
+/** Takes an object with these members and no others. */
+export function members(wanted: string, checks: Checks): Check {
+    return (value, option, what) => {
+        requireMembers(value, option, wanted, what);
+        refuseUnknown(`${option} in the options of ${what}`, value, checks, "member");
+        checkMembers(value, checks, what, (name) => `${option}.${name}`);
+    };
+}
+
+function requireMembers(value: unknown, option: string, wanted: string, what: string): asserts value is object {
+    if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Map) {
+        refuse(option, wanted, value, what);
+    }
+}
+
+export const anything: Check = () => undefined;
+export const flag = where((value) => typeof value === "boolean", "true or false");
+export const text = where((value) => typeof value === "string", "a string");
+export const texts = each("an array of strings", text);
