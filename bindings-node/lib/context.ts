@@ -1,7 +1,8 @@
 /** What a program of our own API has in hand: it registers resources, reads, invokes, exports and speaks. */
+import { following } from "./circles";
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
 import { toPlainJson } from "./json";
-import { checkOptions } from "./option_checks";
+import { checkOptions, inputsOf, requireNamed, requireValues } from "./option_checks";
 import { described, type Names } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
 import { Component, Resource, type Registered } from "./resource";
@@ -178,7 +179,8 @@ export class ProgramContext {
         requireNamed(type, name, inputs);
         checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
         const answer = (async () => {
-            const [settledId, sent, settings] = [await resolve(id), await resolve(inputs), await this.#settings(options)];
+            this.#refuseLate(`the resource "${name}" was read`);
+            const [settledId, sent, settings] = [await resolve(id), await resolve(inputs, inputsOf(name)), await this.#settings(options)];
             const plainId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
             if (typeof plainId !== "string") {
                 const given = described(plainId);
@@ -203,7 +205,8 @@ export class ProgramContext {
         requireValues(inputs, what);
         checkOptions(`the call of ${token}`, options, INVOKE_OPTIONS);
         const traced = (async () => {
-            const sent = await resolve(inputs);
+            this.#refuseLate(`the function ${token} was called`);
+            const sent = await resolve(inputs, what);
             if (containsUnknown(sent.value)) {
                 return { value: new Unknown(), sources: sent.sources };
             }
@@ -229,7 +232,7 @@ export class ProgramContext {
         if (following(value, what, () => isPlain(value))) {
             this.#export(name, value as PropertyValue);
         } else {
-            this.#track(resolve(value).then((traced) => this.#export(name, traced.value)));
+            this.#track(resolve(value, what).then((traced) => this.#export(name, traced.value)));
         }
     }
 
@@ -269,6 +272,14 @@ export class ProgramContext {
         // A resource without an answer has no URN to speak about: the message comes all the same.
         const speak = (urn?: string) => this.#run.log(severity, message, urn);
         this.#track(resource.answer.then(({ urn }) => speak(urn), () => speak()));
+    }
+
+    /** Throws when the program has ended. */
+    #refuseLate(what: string): void {
+        const late = this.#run.late(what);
+        if (late !== undefined) {
+            throw late;
+        }
     }
 
     #export(name: string, value: PropertyValue): void {
@@ -311,7 +322,7 @@ export class ProgramContext {
         }
         requireNamed(type, name, inputs);
         // The usual case goes out in this very turn: nothing to await, nothing to say beside the inputs.
-        if (isPlain(inputs) && isEmpty(options)) {
+        if (following(inputs, inputsOf(name), () => isPlain(inputs)) && isEmpty(options)) {
             return this.#run.request((call) =>
                 this.#native.register(number, call, type, name, custom, inputs, undefined),
             );
@@ -325,7 +336,7 @@ export class ProgramContext {
             const all = new Set<string>();
             await Promise.all(
                 names.map(async (property) => {
-                    const traced = await resolve(inputs[property]);
+                    const traced = await resolve(inputs[property], `the values of the input ${property} of the resource "${name}"`);
                     sent[property] = traced.value;
                     byProperty[property] = await urnsOf([...traced.sources]);
                     for (const urn of byProperty[property]) {
@@ -380,7 +391,7 @@ export class ProgramContext {
             settings["replaceWith"] = await Promise.all(replaceWith.map(async (resource) => (await resource).urn));
         }
         if (replacementTrigger !== undefined) {
-            const { value } = await resolve(replacementTrigger);
+            const { value } = await resolve(replacementTrigger, "the values of replacementTrigger");
             settings["replacementTrigger"] = toPlainJson(value);
         }
         return settings;
@@ -389,29 +400,6 @@ export class ProgramContext {
 
 function componentOf(parent: Resource | string | undefined): Resource | undefined {
     return typeof parent === "string" ? undefined : parent;
-}
-
-/** What the inputs of a resource are called where something is wrong with them. */
-function inputsOf(name: string): string {
-    return `the inputs of the resource "${name}"`;
-}
-
-/** Refuses what can be no type, no name or no inputs of a resource. */
-function requireNamed(type: unknown, name: unknown, inputs: unknown): void {
-    if (typeof name !== "string") {
-        throw new InvalidInputError(`the name of a resource is a string, not ${described(name)}`);
-    }
-    if (typeof type !== "string") {
-        throw new InvalidInputError(`the type of the resource "${name}" is a string, not ${described(type)}`);
-    }
-    requireValues(inputs, inputsOf(name));
-}
-
-/** Refuses what can be no values by name. */
-function requireValues(values: unknown, what: string): void {
-    if (typeof values !== "object" || values === null || Array.isArray(values) || values instanceof Map) {
-        throw new InvalidInputError(`${what} are an object of values by name, not ${described(values)}`);
-    }
 }
 
 function isEmpty(options: object): boolean {

@@ -1,6 +1,7 @@
-/** Checks of resource options: what is misspelt or of a wrong kind is named, with the resource, before anything happens. */
+/** Checks of resources and their options: what is misspelt or of a wrong kind is named, with the resource, before anything happens. */
 import { checkMembers, type Checks, each, flag, members, refuse, text, texts, where } from "./checks";
-import { refuseUnknown } from "./options";
+import { InvalidInputError } from "./errors";
+import { described, refuseUnknown } from "./options";
 import { Resource } from "./resource";
 
 /** Refuses options with names that are not `known`, and values that they can not have. `what` says whose they are. */
@@ -58,3 +59,26 @@ const CHECKS: Checks = {
     deletedWith: resource,
     replaceWith: resources,
 };
+
+/** What the inputs of a resource are called where something is wrong with them. */
+export function inputsOf(name: string): string {
+    return `the inputs of the resource "${name}"`;
+}
+
+/** Refuses what can be no type, no name or no inputs of a resource. */
+export function requireNamed(type: unknown, name: unknown, inputs: unknown): void {
+    if (typeof name !== "string") {
+        throw new InvalidInputError(`the name of a resource is a string, not ${described(name)}`);
+    }
+    if (typeof type !== "string") {
+        throw new InvalidInputError(`the type of the resource "${name}" is a string, not ${described(type)}`);
+    }
+    requireValues(inputs, inputsOf(name));
+}
+
+/** Refuses what can be no values by name. */
+export function requireValues(values: unknown, what: string): void {
+    if (typeof values !== "object" || values === null || Array.isArray(values) || values instanceof Map) {
+        throw new InvalidInputError(`${what} are an object of values by name, not ${described(values)}`);
+    }
+}

@@ -1,4 +1,5 @@
 /** Values that come from resources: they carry the resources that they came from. */
+import { DEPTH_LIMIT, explained, TOO_DEEP } from "./circles";
 import { Resource } from "./resource";
 import { brandOf, isSecret, isUnknown, type PropertyValue, Secret } from "./values";
 
@@ -98,42 +99,67 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
     }
 }
 
-/** Tells whether a value must be awaited or traced before it can be sent. */
-export function isPlain(value: Input): boolean {
+/**
+ * Tells whether a value need not be awaited or traced before it can be sent.
+ * @throws {TOO_DEEP} It is nested too deep, perhaps because it holds itself.
+ */
+export function isPlain(value: Input, depth = 0): boolean {
     if (typeof value !== "object" || value === null) {
         return true;
+    }
+    if (depth > DEPTH_LIMIT) {
+        throw TOO_DEEP;
     }
     if (value instanceof Output || value instanceof Resource || isPromise(value)) {
         return false;
     }
     if (Array.isArray(value)) {
-        return value.every(isPlain);
+        return value.every((element) => isPlain(element, depth + 1));
     }
     if (isSecret(value)) {
-        return isPlain(value.value);
+        return isPlain(value.value, depth + 1);
     }
     if (brandOf(value) !== undefined || ArrayBuffer.isView(value)) {
         return true;
     }
     for (const name in value) {
-        if (!isPlain((value as { [name: string]: Input })[name])) {
+        if (!isPlain((value as { [name: string]: Input })[name], depth + 1)) {
             return false;
         }
     }
     return true;
 }
 
-/** Awaits all that is in an input and collects the resources that it came from. */
-export async function resolve(input: Input): Promise<Traced> {
+/**
+ * Awaits all that is in an input and collects the resources that it came from. `what` names the input where it can not be
+ * followed to its end.
+ */
+export async function resolve(input: Input, what = "values"): Promise<Traced> {
     const sources = new Set<Resource>();
-    const value = await settle(input, sources);
-    return { value, sources };
+    try {
+        return { value: await settle(input, sources), sources };
+    } catch (error) {
+        throw error === TOO_DEEP ? explained(input, what) : error;
+    }
 }
 
-async function settle(input: Input, sources: Set<Resource>): Promise<PropertyValue> {
+/** What holds a value, and what holds that. */
+interface Holder {
+    readonly value: unknown;
+    readonly holder: Holder | undefined;
+    readonly depth: number;
+}
+
+async function settle(input: Input, sources: Set<Resource>, holder?: Holder): Promise<PropertyValue> {
     if (isPlain(input)) {
         return input as PropertyValue;
     }
+    for (let above = holder; above !== undefined; above = above.holder) {
+        if (above.value === input || above.depth > DEPTH_LIMIT) {
+            throw TOO_DEEP;
+        }
+    }
+    const here = { value: input, holder, depth: (holder?.depth ?? 0) + 1 };
     if (input instanceof Output) {
         const traced = await input.traced;
         for (const source of traced.sources) {
@@ -146,16 +172,16 @@ async function settle(input: Input, sources: Set<Resource>): Promise<PropertyVal
         return input.reference();
     }
     if (isPromise(input)) {
-        return settle((await (input as PromiseLike<unknown>)) as Input, sources);
+        return settle((await (input as PromiseLike<unknown>)) as Input, sources, here);
     }
     if (Array.isArray(input)) {
-        return Promise.all(input.map((element: Input) => settle(element, sources)));
+        return Promise.all(input.map((element: Input) => settle(element, sources, here)));
     }
     if (isSecret(input)) {
-        return new Secret(await settle(input.value, sources));
+        return new Secret(await settle(input.value, sources, here));
     }
     const names = Object.keys(input as object);
-    const values = await Promise.all(names.map((name) => settle((input as Inputs)[name], sources)));
+    const values = await Promise.all(names.map((name) => settle((input as Inputs)[name], sources, here)));
     return Object.fromEntries(names.map((name, index) => [name, values[index]]));
 }
 

@@ -3,6 +3,7 @@
 //! Plain values become plain values. What JavaScript has no kind for is an instance of one of the façade's classes,
 //! told by a number under a shared symbol on their prototypes: several copies of the façade understand each other.
 
+mod circle;
 mod raw;
 mod read;
 mod write;

@@ -232,6 +232,15 @@ impl Scope {
         self.with_text(value, str::to_owned)
     }
 
+    /// Tells whether two handles are of the same object.
+    pub(crate) fn is_same(self, one: Js, other: Js) -> Result<bool> {
+        let mut same = false;
+        // SAFETY: see the module; both handles are of this callback, and `same` outlives the call.
+        let status = unsafe { sys::napi_strict_equals(self.env, one, other, &mut same) };
+        check_status!(status, "comparing objects")?;
+        Ok(same)
+    }
+
     pub(crate) fn is_array(self, value: Js) -> Result<bool> {
         let mut result = false;
         // SAFETY: see the module; `result` outlives the call.

@@ -13,7 +13,7 @@ use stackwright::{
     urn::Urn,
 };
 
-use super::{BRAND, DEPTH_LIMIT, Js, Scope, UNKNOWNS, brand};
+use super::{BRAND, DEPTH_LIMIT, Js, Scope, UNKNOWNS, brand, circle::TOO_DEEP};
 
 /// Reads JavaScript values during one callback. Errors name the path of what could not be read.
 #[derive(Clone, Copy)]
@@ -40,9 +40,9 @@ impl Reader {
     pub(crate) fn map(&self, value: Js) -> Result<PropertyMap> {
         match self.scope.kind(value)? {
             ValueType::napi_undefined | ValueType::napi_null => Ok(PropertyMap::new()),
-            ValueType::napi_object if self.brand_of(value)?.is_none() && !self.scope.is_array(value)? => {
-                self.object(value, 0)
-            }
+            ValueType::napi_object if self.brand_of(value)?.is_none() && !self.scope.is_array(value)? => self
+                .object(value, 0)
+                .map_err(|error| self.explained(value, error)),
             _ => Err(Error::from_reason("expected an object of values by name")),
         }
     }
@@ -50,6 +50,7 @@ impl Reader {
     /// Reads any value.
     pub(crate) fn value(&self, value: Js) -> Result<PropertyValue> {
         self.nested(value, 0)
+            .map_err(|error| self.explained(value, error))
     }
 
     /// Reads a property of an object; `None` when it is `undefined` or `null`.
@@ -135,7 +136,7 @@ impl Reader {
         Ok(())
     }
 
-    fn brand_of(&self, object: Js) -> Result<Option<f64>> {
+    pub(super) fn brand_of(&self, object: Js) -> Result<Option<f64>> {
         let number = self.scope.get(object, self.brand)?;
         if self.scope.kind(number)? == ValueType::napi_number {
             self.scope.as_number(number).map(Some)
@@ -152,9 +153,7 @@ impl Reader {
             ValueType::napi_string => self
                 .scope
                 .with_text(value, |text| PropertyValue::String(SmolStr::new(text))),
-            ValueType::napi_object if depth >= DEPTH_LIMIT => Err(Error::from_reason(
-                "the value is nested too deeply, or holds itself",
-            )),
+            ValueType::napi_object if depth >= DEPTH_LIMIT => Err(Error::from_reason(TOO_DEEP)),
             ValueType::napi_object => self.compound(value, depth + 1),
             ValueType::napi_function => Err(Error::from_reason("a function is not a value")),
             ValueType::napi_bigint => Err(Error::from_reason(

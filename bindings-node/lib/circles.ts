@@ -1,0 +1,85 @@
+/** Values that hold themselves, or that nobody can follow to their end: found before they are sent, and told by their path. */
+import { InvalidInputError } from "./errors";
+import { brandOf } from "./values";
+
+/** How deep values may be nested; the native module refuses what is nested deeper. */
+export const DEPTH_LIMIT = 200;
+
+/** Thrown where a value is nested too deep to be followed; `explained` says where. */
+export const TOO_DEEP: unique symbol = Symbol("nested too deep");
+
+/** Calls `work`, which follows `value`, and says of one that cannot be followed to its end why. */
+export function following<T>(value: unknown, what: string, work: () => T): T {
+    try {
+        return work();
+    } catch (error) {
+        throw error === TOO_DEEP ? explained(value, what) : error;
+    }
+}
+
+/** Says why a value cannot be followed to its end, and where. */
+export function explained(value: unknown, what: string): InvalidInputError {
+    const circle = findCircle(value);
+    return new InvalidInputError(
+        circle === undefined
+            ? `${what} are nested more than ${DEPTH_LIMIT} levels deep`
+            : `${what} hold themselves: ${circle.path} is the same object as ${circle.target || "all of them"}`,
+    );
+}
+
+/** A value that is being looked through. */
+interface Visit {
+    readonly object: object;
+    readonly path: string;
+    readonly members: Iterator<readonly [string, unknown]>;
+}
+
+/** Finds a place where a value holds what holds it. Each object is looked through once, without recursion. */
+function findCircle(value: unknown): { path: string; target: string } | undefined {
+    const way: Visit[] = [];
+    /** Where each object on the way stands; those that have been looked through stand nowhere. */
+    const places = new Map<object, string | undefined>();
+    const enter = (object: object, path: string) => {
+        places.set(object, path);
+        way.push({ object, path, members: members(object, path) });
+    };
+    if (typeof value === "object" && value !== null) {
+        enter(value, "");
+    }
+    for (let top = way.at(-1); top !== undefined; top = way.at(-1)) {
+        const next = top.members.next();
+        if (next.done === true) {
+            places.set(top.object, undefined);
+            way.pop();
+            continue;
+        }
+        const [path, member] = next.value;
+        if (typeof member !== "object" || member === null) {
+            continue;
+        }
+        const target = places.get(member);
+        if (target !== undefined) {
+            return { path, target };
+        }
+        if (!places.has(member)) {
+            enter(member, path);
+        }
+    }
+    return undefined;
+}
+
+function* members(object: object, path: string): Generator<readonly [string, unknown]> {
+    const brand = brandOf(object);
+    if (Array.isArray(object)) {
+        for (const [index, element] of object.entries()) {
+            yield [`${path}[${index}]`, element];
+        }
+    } else if (brand === 1) {
+        // What a secret holds stands where the secret does.
+        yield [path, (object as { value: unknown }).value];
+    } else if (brand === undefined && !ArrayBuffer.isView(object)) {
+        for (const [name, member] of Object.entries(object)) {
+            yield [path === "" ? name : `${path}.${name}`, member];
+        }
+    }
+}
