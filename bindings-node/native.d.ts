@@ -23,6 +23,8 @@ export declare class Bridge {
   invoke(run: number, call: number, document: string, inputs: unknown): void
   /** Sets an output of the stack. */
   export(run: number, name: string, value: unknown): void
+  /** Fails the operation of a run whose program does something after its end; false when that is over as well. */
+  failLate(run: number, message: string): boolean
   /** Ends a run, with the error that the program ended with. `told` says that people have been told of it. */
   finishRun(run: number, error?: string | undefined | null, told?: boolean | undefined | null): void
 }

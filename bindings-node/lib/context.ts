@@ -247,14 +247,20 @@ export class ProgramContext {
         return secret(value as PropertyValue);
     }
 
-    /** @internal Waits for everything that the program has started; throws the first failure that nobody observed. */
-    async settle(): Promise<void> {
+    /**
+     * @internal Waits for everything that the program has started; throws the first failure that nobody observed. When a
+     * program that has returned leaves nothing open, that is its end.
+     */
+    async settle(returned: boolean): Promise<void> {
         while (this.#pending !== 0) {
             await new Promise<void>((resolve) => (this.#settled = resolve));
         }
         const failure = this.#failures.find(({ observed }) => !observed());
         if (failure !== undefined) {
             throw failure.error;
+        }
+        if (returned) {
+            this.#run.end();
         }
     }
 

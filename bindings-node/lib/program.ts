@@ -48,14 +48,13 @@ export function addProgram(bridge: Bridge, program: AnyProgram): Native.ProgramE
 async function runOwnProgram(run: Run, program: Program): Promise<void> {
     const body = async () => {
         const context = new ProgramContext(run);
-        let outputs: unknown;
+        let returned = false;
         try {
-            outputs = await program(context);
-            refuseGenerator(outputs);
+            refuseGenerator(await program(context));
+            returned = true;
         } finally {
-            await context.settle();
+            await context.settle(returned);
         }
-        return outputs;
     };
     await runProgram(run, body, (error) => ({ message: describeProgramError(error), told: false }));
 }

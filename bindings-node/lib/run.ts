@@ -28,6 +28,8 @@ export class Run {
     stray: { error: unknown } | undefined;
     #end!: () => void;
     #stopped = false;
+    #ended = false;
+    #closed = false;
     /** The calls that have no answer. */
     readonly #inFlight = new Set<Callback>();
     #quiet: (() => void)[] = [];
@@ -47,6 +49,31 @@ export class Run {
         return this.#stopped;
     }
 
+    /** Called when the program has come to its end by itself: whatever it does now comes too late. */
+    end(): void {
+        this.#ended = true;
+    }
+
+    /**
+     * Returns the error of what a program does after its end, `undefined` when it has not ended. The operation fails for it,
+     * or, where that is over as well, the process is warned: in neither case is it lost.
+     */
+    late(what: string): CancelledError | undefined {
+        if (!this.#ended) {
+            return undefined;
+        }
+        const error = new CancelledError(
+            `${what} after the program had ended: what a program starts must be awaited, or its promise be returned`,
+        );
+        if (!this.#closed) {
+            // Nobody has been told of the end yet.
+            this.fail(error);
+        } else if (!this.bridge.native.failLate(this.number, error.message)) {
+            process.emitWarning(error.message, { type: "StackwrightWarning" });
+        }
+        return error;
+    }
+
     /** Called when the operation fails or is cancelled. What has been answered still arrives; nothing more is asked. */
     stop(): void {
         this.#stopped = true;
@@ -56,6 +83,7 @@ export class Run {
     /** Ends all calls, those that wait and those to come. */
     close(): void {
         this.#stopped = true;
+        this.#closed = true;
         for (const answer of [...this.#inFlight]) {
             answer(ended(), undefined);
         }
@@ -182,6 +210,9 @@ export async function runProgram(
         await run.quiet();
     }
     run.flush();
+    if (failure === undefined && !run.stopped) {
+        run.end();
+    }
     run.close();
     run.bridge.finishRun(run.number, ending);
     registry.register(run, undefined, run);

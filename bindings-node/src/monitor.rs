@@ -246,6 +246,13 @@ impl Bridge {
         Ok(())
     }
 
+    /// Fails the operation of a run whose program does something after its end; false when that is over as well.
+    #[napi(catch_unwind)]
+    pub fn fail_late(&self, run: u32, message: String) -> bool {
+        let monitor = self.shared.ended().get(&run).cloned();
+        monitor.is_some_and(|monitor| monitor.fail_late(message))
+    }
+
     /// Ends a run, with the error that the program ended with. `told` says that people have been told of it.
     #[napi(catch_unwind)]
     pub fn finish_run(&self, run: u32, error: Option<String>, told: Option<bool>) {
@@ -254,7 +261,11 @@ impl Bridge {
         } else {
             ErrorKind::Program
         };
-        if let Some(run) = self.shared.runs.get(run) {
+        let number = run;
+        if let Some(run) = self.shared.runs.get(number) {
+            if error.is_none() {
+                self.shared.keep_ended(number, &run.monitor);
+            }
             run.finish(match error {
                 None => Ok(()),
                 Some(message) => Err(Error::new(kind, message)),

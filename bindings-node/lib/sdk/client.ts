@@ -12,7 +12,14 @@ const UNAVAILABLE = 14;
 
 interface Message {
     serializeBinary(): Uint8Array;
+    getName?(): string;
 }
+
+/** What the calls do that no program may make after its end. */
+const REGISTERED: { readonly [path: string]: string } = {
+    "ResourceMonitor/RegisterResource": "registered",
+    "ResourceMonitor/ReadResource": "read",
+};
 
 type Answer = (error: Error | null, response?: unknown) => void;
 
@@ -65,6 +72,12 @@ function makeMethod(method: SdkMethod, run: Run): Call {
     // The request may be of another copy of the SDK than the one that runs the program: its own method makes the bytes.
     return (request, ...rest) => {
         const callback = callbackOf(rest);
+        const what = REGISTERED[path];
+        const late = what && run.late(`the resource "${request.getName?.() ?? ""}" was ${what}`);
+        if (late) {
+            setImmediate(callback, serviceError(late));
+            return handle();
+        }
         // The SDK looks at its settings in callbacks too, so these run in the context of the call.
         const context = new AsyncResource("stackwright.call");
         const answer: Answer = (error, response) => context.runInAsyncScope(callback, undefined, error, response);

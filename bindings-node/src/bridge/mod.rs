@@ -7,6 +7,7 @@ mod message;
 mod pending;
 
 use std::{
+    collections::HashMap,
     future::Future,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -20,6 +21,7 @@ use napi::{
     threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode},
 };
 use napi_derive::napi;
+use stackwright::monitor::Monitor;
 use tokio::runtime::Handle;
 
 pub(crate) use message::{Answer, Message};
@@ -48,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) provider_calls: Pending<crate::provider::Asked>,
     /// Programs that run in JavaScript.
     pub(crate) runs: Pending<Arc<crate::program::Run>>,
+    /// The monitors of runs whose programs have ended, as long as their operations go on.
+    ended_runs: Mutex<HashMap<u32, Monitor>>,
 }
 
 impl Shared {
@@ -78,6 +82,23 @@ impl Shared {
         // First the flag, then the queue: what comes between is taken now and wakes once more for nothing.
         self.awake.store(false, Ordering::Release);
         std::mem::take(&mut *self.lock())
+    }
+
+    /// Keeps the monitor of a run whose program has ended, until its operation is over.
+    pub(crate) fn keep_ended(self: &Arc<Self>, run: u32, monitor: &Monitor) {
+        self.ended().insert(run, monitor.clone());
+        let (shared, monitor) = (Arc::downgrade(self), monitor.clone());
+        self.spawn(async move {
+            monitor.closed().await;
+            if let Some(shared) = shared.upgrade() {
+                shared.ended().remove(&run);
+            }
+        });
+    }
+
+    /// Returns the monitors of runs whose programs have ended.
+    pub(crate) fn ended(&self) -> MutexGuard<'_, HashMap<u32, Monitor>> {
+        self.ended_runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a task.
@@ -124,6 +145,7 @@ impl Bridge {
             handle: within_runtime_if_available(Handle::current),
             provider_calls: Pending::default(),
             runs: Pending::default(),
+            ended_runs: Mutex::default(),
         };
         Ok(Self {
             shared: Arc::new(shared),

@@ -32,7 +32,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     diagnostic::{Diagnostic, Severity},
-    error::Error,
+    error::{Error, ErrorKind},
+    executor::Failure,
     generator::Generator,
     program::RunInfo,
     property::{PropertyMap, PropertyValue, hash::Fetch},
@@ -163,6 +164,19 @@ impl Monitor {
     /// Tells whether the program has reported an error.
     pub(crate) fn has_reported_errors(&self) -> bool {
         self.0.error_reported.load(Ordering::Acquire)
+    }
+
+    /// Fails the operation of a program that goes on after its end, for what it did then; nothing more is begun. Tells whether
+    /// the operation still went on: else nobody can be told any more.
+    pub fn fail_late(&self, message: impl Into<String>) -> bool {
+        if self.is_closed() {
+            return false;
+        }
+        let error = Error::new(ErrorKind::Program, message);
+        let executor = self.0.generator.executor();
+        executor.diagnose(Diagnostic::error(error.message()));
+        executor.control().fail(Failure::Program(error), true);
+        true
     }
 
     /// Sets one of the stack's outputs; they are recorded when the program has ended.
