@@ -322,3 +322,29 @@ def test_what_a_function_of_apply_raises_fails_the_program_unless_somebody_has_s
             assert len(told) == 1 and "in broken" in told[0] and "stackwright/output.py" not in told[0]
 
     asyncio.run(run())
+
+
+def test_a_function_of_apply_runs_at_once_on_what_is_known_from_another_run(make_engine: MakeEngine, memory: Memory) -> None:
+    kept: list[sw.Output[Any]] = []
+    seen: list[object] = []
+
+    async def first(ctx: sw.Context) -> None:
+        kept.append(ctx.resource(THING, "a", {"x": 1})["x"])
+
+    async def second(ctx: sw.Context) -> None:
+        kept[0].apply(seen.append)
+        sw.Output.all(2, 3).apply(seen.append)
+        for output in (kept[0], sw.Output.all(1)):
+            with pytest.raises(LookupError, match="no such size"):
+                output.apply(broken)
+
+    def broken(_x: object) -> None:
+        raise LookupError("no such size")
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            await (await engine.stack("shop/first", first)).up()
+            await (await engine.stack("shop/second", second)).up()
+            assert seen == [1, (2, 3)]
+
+    asyncio.run(run())

@@ -263,6 +263,10 @@ class Context:
     def _follow(self, applied: Applied) -> None:
         """Has a function run, and the program's end wait for it."""
         if self._over:
+            # An output of another run: everything is known that ever will be, and no program's end tells of an error.
+            applied._proceed()
+            if applied._done:
+                applied._outcome()
             return
         self._pending.append(applied)
         if self._loop is None:
