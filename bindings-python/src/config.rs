@@ -111,6 +111,6 @@ fn secret(content: &Bound<'_, PyAny>) -> PyResult<ConfigValue> {
         return Ok(ConfigValue::secret(text.to_str()?));
     }
     let content = convert::read_value(content, "the secret")?;
-    let json = serde_json::to_value(&PlainValue(content)).map_err(|error| invalid(py, error.to_string()))?;
+    let json = serde_json::to_value(PlainValue(content)).map_err(|error| invalid(py, error.to_string()))?;
     ConfigValue::secret_from_plain_json(json).or_raise(py)
 }
