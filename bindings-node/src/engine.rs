@@ -276,7 +276,7 @@ fn named(name: &str, error: &Error) -> Error {
 
 /// Makes a configuration value by way of the engine's plain JSON form, which says how secrets stand in it.
 fn config_value(value: PropertyValue) -> stackwright::Result<ConfigValue> {
-    let json = serde_json::to_value(&PlainValue(value))
+    let json = serde_json::to_value(PlainValue(value))
         .map_err(|error| Error::invalid(format!("the value can not be written: {error}")))?;
     ConfigValue::from_plain_json(json)
 }
