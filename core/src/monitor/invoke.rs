@@ -4,6 +4,7 @@ use crate::{
     generator::Unanswered,
     monitor::{Invoke, Monitor, WireStatus, defaults::Wanted, register::Refused},
     provider::{InvokeRequest, InvokeResponse},
+    resource::ProviderReference,
 };
 
 /// What a function's call came to.
@@ -84,12 +85,9 @@ impl Monitor {
                 return Err(WireStatus::unknown(text).into());
             }
             Err(Refused::Invalid(mut status)) => {
-                // Of an explicit provider, all that can be wrong is how it is called.
-                let source = if choice.provider.is_empty() {
-                    ""
-                } else {
-                    "getProviderFromSource: "
-                };
+                let explicit = Some(choice.provider.as_str()).filter(|text| !text.is_empty());
+                let misnamed = explicit.is_some_and(|text| ProviderReference::parse(text).is_err());
+                let source = if misnamed { "getProviderFromSource: " } else { "" };
                 status.message = format!("Invoke: {source}{}", status.message);
                 return Err(Refused::Invalid(status));
             }

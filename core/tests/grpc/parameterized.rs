@@ -12,7 +12,7 @@ use stackwright::{
 };
 use stackwright_proto::pulumirpc::{
     PackageDependency, PackageParameterization, Parameterization, RegisterPackageRequest,
-    RegisterResourceRequest, RunResponse, SupportsFeatureRequest,
+    RegisterResourceRequest, ResourceInvokeRequest, RunResponse, SupportsFeatureRequest,
     resource_monitor_client::ResourceMonitorClient,
 };
 use tonic::{Code, Status, transport::Channel};
@@ -276,19 +276,46 @@ async fn packages_that_cannot_be_are_refused_with_what_is_wrong() {
         );
         let package = announce(&mut client, made("made", "1.0.0")).await.unwrap();
         register(&mut client, thing("a", "made", &package)).await.unwrap();
+    });
+    run(&stack, OperationKind::Update, Some(program)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_that_name_no_package_or_no_version_are_refused_whoever_serves_them() {
+    let asked = Asked::default();
+    let stack = stack(&asked).await;
+    let program = over_loopback(|address| async move {
+        let mut client = client(&address).await;
         let unknown = thing("b", "made", "nobody's");
         let versioned = RegisterResourceRequest {
             version: "v1.0.0".to_owned(),
             ..thing("c", "base", "")
         };
+        let by_another = |request: &RegisterResourceRequest| RegisterResourceRequest {
+            provider: "urn:pulumi:dev::shop::pulumi:providers:base::other::id".to_owned(),
+            ..request.clone()
+        };
         for (request, said) in [
+            (by_another(&unknown), "unknown provider package 'nobody's'"),
             (unknown, "unknown provider package 'nobody's'"),
+            (
+                by_another(&versioned),
+                "parse provider request: parse version v1.0.0: ",
+            ),
             (versioned, "parse provider request: parse version v1.0.0: "),
         ] {
             let status = register(&mut client, request).await.unwrap_err();
             assert_eq!(status.code(), Code::Unknown, "{status}");
             assert!(status.message().starts_with(said), "{status}");
         }
+        let invoke = ResourceInvokeRequest {
+            tok: "base:index:lookup".to_owned(),
+            provider: "no reference".to_owned(),
+            ..ResourceInvokeRequest::default()
+        };
+        let status = client.invoke(invoke).await.unwrap_err();
+        let said = "Invoke: getProviderFromSource: could not parse provider reference: ";
+        assert!(status.message().starts_with(said), "{status}");
     });
     run(&stack, OperationKind::Update, Some(program)).await;
 }

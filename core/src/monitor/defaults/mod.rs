@@ -125,24 +125,26 @@ impl Monitor {
         package: &str,
         choice: &PackageChoice,
     ) -> Result<ProviderSettings, WireStatus> {
-        if !choice.package_ref.is_empty() {
-            return self.0.packages.get(&choice.package_ref).ok_or_else(|| {
-                WireStatus::unknown(format!("unknown provider package '{}'", choice.package_ref))
-            });
+        if let Some(announced) = self.announced(choice)? {
+            return Ok(announced);
         }
-        let version = match choice.version.as_str() {
-            "" => None,
-            text => Some(semver::Version::parse(text).map_err(|error| {
-                WireStatus::unknown(format!("parse provider request: parse version {text}: {error}"))
-            })?),
-        };
         Ok(ProviderSettings {
             package: package.to_owned(),
-            version,
+            version: version_of(choice)?,
             download_url: choice.download_url.clone(),
             checksums: choice.checksums.clone(),
             base: None,
         })
+    }
+
+    /// Returns the package that a request names by its reference, if it does.
+    fn announced(&self, choice: &PackageChoice) -> Result<Option<ProviderSettings>, WireStatus> {
+        if choice.package_ref.is_empty() {
+            return Ok(None);
+        }
+        let announced = self.0.packages.get(&choice.package_ref);
+        let unknown = || WireStatus::unknown(format!("unknown provider package '{}'", choice.package_ref));
+        announced.map(Some).ok_or_else(unknown)
     }
 
     /// Returns the provider that a request is served by: the explicit one, or the package's default one. `None` when
@@ -154,6 +156,10 @@ impl Monitor {
         what: Wanted<'_>,
     ) -> Result<Option<Serving>, Refused> {
         if !choice.provider.is_empty() {
+            // What the request says of its package does not count then, and must make sense all the same.
+            if self.announced(choice)?.is_none() {
+                version_of(choice)?;
+            }
             return match ProviderReference::parse(&choice.provider) {
                 Ok(reference) => Ok(Some(reference.into())),
                 Err(error) => Err(WireStatus::unknown(error.message().to_owned()).into()),
@@ -206,4 +212,15 @@ impl Monitor {
             Wanted::Token(token) => WireStatus::unknown(text(token)).into(),
         }
     }
+}
+
+/// Reads the version that a request asks for, if it does.
+fn version_of(choice: &PackageChoice) -> Result<Option<semver::Version>, WireStatus> {
+    let text = choice.version.as_str();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let version = semver::Version::parse(text);
+    let bad = |error| WireStatus::unknown(format!("parse provider request: parse version {text}: {error}"));
+    version.map(Some).map_err(bad)
 }
