@@ -85,6 +85,8 @@ packages: wheel npm-package
 c-library:
 	$(CARGO) build --quiet --package stackwright-c --profile $(PROFILE)
 
+# What is installed is meant for use; PROFILE=dev on the command line has the last word.
+install-c: PROFILE := release
 install-c: c-library
 	@test -n "$(PREFIX)" || { echo "say where: make install-c PREFIX=/some/where" >&2; exit 1; }
 	bindings-c/packaging/install "$(PREFIX)" $(BUILT) $(VERSION)
