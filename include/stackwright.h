@@ -420,7 +420,8 @@ typedef struct sw_provider_t {
    */
   sw_give_up_t give_up;
   /**
-   * Running calls should fail soon. May be null.
+   * Running calls should fail soon. Not called while the provider serves other operations as well, whose calls would be
+   * meant, too. May be null.
    */
   sw_notice_t cancel;
   /**

@@ -105,7 +105,8 @@ pub struct sw_provider_t {
     pub invoke: sw_call_t,
     /// Nobody waits any more for one call; its completion must still be handed back. May be null.
     pub give_up: sw_give_up_t,
-    /// Running calls should fail soon. May be null.
+    /// Running calls should fail soon. Not called while the provider serves other operations as well, whose calls would be
+    /// meant, too. May be null.
     pub cancel: sw_notice_t,
     /// No call follows. May be null.
     pub close: sw_notice_t,

@@ -299,7 +299,10 @@ class Provider:
         raise NotImplementedError
 
     def cancel(self) -> None | Awaitable[None]:
-        """Asks the provider to give up what it is doing; running calls should fail soon."""
+        """Asks the provider to give up what it is doing; running calls should fail soon.
+
+        Not called while the provider serves other operations as well, whose calls would be meant, too.
+        """
         raise NotImplementedError
 
     def close(self) -> None | Awaitable[None]:
