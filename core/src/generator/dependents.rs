@@ -37,8 +37,7 @@ impl Generator {
             .filter(|record| !record.state.pending_replacement)
             .collect();
         let candidates = self.claims.reserve(&candidates).await;
-        let mut replaced = Replaced::default();
-        replaced.insert(&root.state);
+        let mut replaced = Replaced::of(&root.state);
         let mut dependents = Vec::new();
         let mut failure = None;
         for candidate in candidates {
@@ -87,7 +86,12 @@ impl Generator {
     ) -> Result<Option<Vec<String>>, Unanswered> {
         let state = &record.state;
         let is_replaced = |urn: &Urn| replaced.is_meant(state, urn);
-        if state.options.replace_with.iter().any(is_replaced) {
+        if state
+            .options
+            .replace_with
+            .iter()
+            .any(|urn| replaced.takes_along(state, urn))
+        {
             return Ok(Some(vec!["replaceWith".to_owned()]));
         }
         if state.options.deleted_with.as_ref().is_some_and(is_replaced) {
@@ -147,13 +151,29 @@ impl Generator {
 }
 
 /// The URNs of what is replaced, and of old copies that go along.
-#[derive(Default)]
 struct Replaced {
+    root: Urn,
     live: FxHashSet<Urn>,
     copies: FxHashSet<Urn>,
 }
 
 impl Replaced {
+    fn of(root: &ResourceState) -> Self {
+        let mut replaced = Self {
+            root: root.urn.clone(),
+            live: FxHashSet::default(),
+            copies: FxHashSet::default(),
+        };
+        replaced.insert(root);
+        replaced
+    }
+
+    /// Tells whether `state` goes because it is to be replaced with `urn`. What is in use goes so with the root only: for
+    /// another dependent it is replaced in its turn. An old copy has no turn.
+    fn takes_along(&self, state: &ResourceState, urn: &Urn) -> bool {
+        *urn == self.root || (state.delete && self.is_meant(state, urn))
+    }
+
     fn insert(&mut self, state: &ResourceState) {
         let urns = if state.delete {
             &mut self.copies
