@@ -259,7 +259,10 @@ export interface Provider {
      * names none, `getMapping` is asked for the one that the package has.
      */
     getMappings?(key: string, signal: AbortSignal): Answer<string[]>;
-    /** Asks to give up what is running. Not called while the provider serves other operations as well, whose calls would be meant, too. */
+    /**
+     * Asks to give up what is running. Not called while the provider serves other operations as well, whose calls would
+     * be meant, too.
+     */
     cancel?(): Answer<void>;
     /** No call follows. */
     close?(): Answer<void>;
