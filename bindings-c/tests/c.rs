@@ -162,7 +162,7 @@ fn stacks_are_told_of_and_unlocked() {
 }
 
 #[test]
-fn functions_of_the_host_may_wait() {
+fn stacks_and_functions_of_the_host_run_at_the_same_time() {
     let program = compile("gcc", "c11", "threads.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);

@@ -1,4 +1,5 @@
-/* The threads of a runtime: functions of the host that wait take none of those that the engine's own work needs. */
+/* What happens at the same time: functions of the host that wait take no thread that the engine's own work needs, and
+ * stacks of one engine do not get into each other's way. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp */
 #include "support.h"
 
@@ -86,10 +87,127 @@ static void functions_of_the_host_that_wait_keep_the_engine_from_nothing(void)
     CHECK(system(removal) == 0);
 }
 
+enum { STACKS = 20 };
+
+struct one_of_many {
+    int number, things;
+    struct flag *running;
+    sw_stack_t *stack;
+    sw_operation_t *operation;
+};
+
+static int32_t run_one_of_many(void *user_data, sw_context_t *context)
+{
+    struct one_of_many *one = user_data;
+    sw_error_t *error = NULL;
+    char text[128];
+    /* No program goes on before all of them are there: the updates are under way at the same time. */
+    flag_raise(one->running);
+    flag_wait(one->running, STACKS);
+    for (int index = 0; index < one->things; index++) {
+        snprintf(text, sizeof text, "{\"type\": \"test:index:Thing\", \"name\": \"t%d\", \"inputs\": {\"number\": %d}}", index,
+                 one->number);
+        OK(sw_context_register(context, sw_text(text), NULL, &error));
+    }
+    snprintf(text, sizeof text, "%d", one->number);
+    OK(sw_context_export(context, sw_text("number"), sw_text(text), &error));
+    return SW_STATUS_OK;
+}
+
+/* Starts the same operation on all stacks, then waits for each and checks its counts and its outputs. */
+static void operate_all(struct one_of_many *all, sw_operation_kind_t kind, const char *change)
+{
+    sw_error_t *error = NULL;
+    char text[32];
+    for (struct one_of_many *one = all; one < all + STACKS; one++)
+        OK(sw_stack_start(one->stack, kind, sw_text(""), NULL, &one->operation, &error));
+    for (struct one_of_many *one = all; one < all + STACKS; one++) {
+        sw_bytes_t *result = NULL;
+        OK(sw_operation_wait(one->operation, &result, &error));
+        expect_at(result, "/outcome", "\"succeeded\"");
+        snprintf(text, sizeof text, "%d", one->things + 1);
+        expect_at(result, change, text);
+        if (kind == SW_OPERATION_UPDATE) {
+            snprintf(text, sizeof text, "{\"number\":%d}", one->number);
+            expect_at(result, "/outputs", text);
+        }
+        sw_bytes_free(result);
+        sw_operation_free(one->operation);
+    }
+}
+
+/* Checks that a stack's state has its own things and nobody else's: beside them, unless it is empty, the stack and a provider. */
+static void expect_own_things(const struct one_of_many *one, int things)
+{
+    sw_error_t *error = NULL;
+    sw_bytes_t *document = NULL;
+    char own[32], number[16], pointer[64];
+    int seen = 0, records = 0;
+    snprintf(own, sizeof own, "\"urn:pulumi:s%d::shop::", one->number);
+    snprintf(number, sizeof number, "%d", one->number);
+    OK(sw_stack_export(one->stack, false, &document, &error));
+    for (;; records++) {
+        snprintf(pointer, sizeof pointer, "/deployment/resources/%d/urn", records);
+        sw_bytes_t *urn = json_at(sw_bytes_view(document), pointer);
+        if (!urn)
+            break;
+        CHECK(strncmp(sw_bytes_data(urn), own, strlen(own)) == 0);
+        if (strstr(sw_bytes_data(urn), "::test:index:Thing::")) {
+            snprintf(pointer, sizeof pointer, "/deployment/resources/%d/inputs/number", records);
+            expect_at(document, pointer, number);
+            snprintf(pointer, sizeof pointer, "/deployment/resources/%d/outputs/number", records);
+            expect_at(document, pointer, number);
+            seen++;
+        }
+        sw_bytes_free(urn);
+    }
+    CHECK(seen == things && records == (things > 0 ? things + 2 : 0));
+    sw_bytes_free(document);
+}
+
+static void stacks_of_one_engine_come_to_their_ends_at_the_same_time(void)
+{
+    sw_error_t *error = NULL;
+    struct provider provider = {.held_flag = FLAG};
+    struct flag running = FLAG;
+    struct one_of_many all[STACKS];
+    char folder[] = "/tmp/stackwright-XXXXXX", text[64];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(text, sizeof text, "{\"store\": \"file://%s\"}", folder);
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_engine_t *engine = make_engine(runtime, text, &table);
+    int things = 0;
+    for (int index = 0; index < STACKS; index++) {
+        struct one_of_many *one = &all[index];
+        *one = (struct one_of_many){.number = index, .things = 1 + index % 3, .running = &running};
+        sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, one, NULL, run_one_of_many};
+        snprintf(text, sizeof text, "shop/s%d", index);
+        OK(sw_stack_open(engine, sw_text(text), sw_text(""), &program, &one->stack, &error));
+        things += one->things;
+    }
+    operate_all(all, SW_OPERATION_UPDATE, "/changes/create");
+    CHECK(flag_count(&running) == STACKS && provider.creates == things);
+    for (int index = 0; index < STACKS; index++)
+        expect_own_things(&all[index], all[index].things);
+    operate_all(all, SW_OPERATION_DESTROY, "/changes/delete");
+    CHECK(provider.deletes == things);
+    for (int index = 0; index < STACKS; index++) {
+        expect_own_things(&all[index], 0);
+        sw_stack_free(all[index].stack);
+    }
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+    snprintf(text, sizeof text, "rm -r %s", folder);
+    CHECK(system(text) == 0);
+}
+
 int main(void)
 {
-    /* Whoever brings the deadlock back gets a signal and not a hanging test. */
+    /* Whoever brings a deadlock back gets a signal and not a hanging test. */
     alarm(120);
     RUN(functions_of_the_host_that_wait_keep_the_engine_from_nothing);
+    alarm(120);
+    RUN(stacks_of_one_engine_come_to_their_ends_at_the_same_time);
     return 0;
 }
