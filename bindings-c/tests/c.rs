@@ -12,11 +12,27 @@
     reason = "a test that cannot compile or run its programs has failed"
 )]
 
+#[path = "../../core/tests/grpc/fake_runtime.rs"]
+#[expect(dead_code, reason = "these tests need no cancellation and no requirements")]
+mod fake_runtime;
+
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::Command,
     sync::LazyLock,
 };
+
+use stackwright_proto::{
+    pulumirpc::{
+        RegisterResourceOutputsRequest, RegisterResourceRequest, RunRequest, RunResponse,
+        resource_monitor_client::ResourceMonitorClient,
+    },
+    values::{Struct, Value, value::Kind},
+};
+use tonic::Status;
+
+use crate::fake_runtime::FakeRuntime;
 
 const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
@@ -166,6 +182,62 @@ fn stacks_and_functions_of_the_host_run_at_the_same_time() {
     let program = compile("gcc", "c11", "threads.c");
     run(with_library(&mut Command::new(&program)));
     valgrind(&program);
+}
+
+/// A program in another process: registers one resource, and gives out what came of it.
+async fn register_far(request: RunRequest) -> Result<RunResponse, Status> {
+    assert_eq!(request.organization, "acme");
+    if request.stack == "failing" {
+        return Ok(RunResponse {
+            error: "no such region".to_owned(),
+            bail: false,
+        });
+    }
+    let address = format!("http://{}", request.monitor_address);
+    let mut monitor = ResourceMonitorClient::connect(address)
+        .await
+        .map_err(|error| Status::unavailable(error.to_string()))?;
+    let stack = RegisterResourceRequest {
+        r#type: "pulumi:pulumi:Stack".to_owned(),
+        name: format!("{}-{}", request.project, request.stack),
+        ..RegisterResourceRequest::default()
+    };
+    let stack = monitor.register_resource(stack).await?.into_inner().urn;
+    let color = Value {
+        kind: Some(Kind::StringValue(request.config["shop:color"].clone())),
+    };
+    let thing = RegisterResourceRequest {
+        r#type: "test:index:Thing".to_owned(),
+        name: "far".to_owned(),
+        parent: stack.clone(),
+        custom: true,
+        object: Some(Struct {
+            fields: BTreeMap::from([("color".to_owned(), color)]),
+        }),
+        ..RegisterResourceRequest::default()
+    };
+    let thing = monitor.register_resource(thing).await?.into_inner();
+    let mut outputs = thing.object.unwrap_or_default();
+    let id = Value {
+        kind: Some(Kind::StringValue(thing.id)),
+    };
+    outputs.fields.insert("id".to_owned(), id);
+    let outputs = RegisterResourceOutputsRequest {
+        urn: stack,
+        outputs: Some(outputs),
+    };
+    monitor.register_resource_outputs(outputs).await?;
+    Ok(RunResponse::default())
+}
+
+#[test]
+fn a_language_runtime_at_an_address_runs_the_program() {
+    let program = compile("gcc", "c11", "remote.c");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be started");
+    let address = runtime.block_on(FakeRuntime::new(register_far).serve());
+    for mut command in [Command::new(&program), under_valgrind(&program)] {
+        run(with_library(command.arg(&address)));
+    }
 }
 
 #[test]

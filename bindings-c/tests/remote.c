@@ -1,0 +1,70 @@
+/* A program in another process: the language runtime at the address that is the first argument runs it. */
+#include "support.h"
+
+/* Opens a stack whose program that language runtime runs. */
+static sw_stack_t *open_remote(const sw_engine_t *engine, const char *name, const char *address)
+{
+    sw_error_t *error = NULL;
+    sw_stack_t *stack = NULL;
+    char settings[256];
+    snprintf(settings, sizeof settings, "{\"languageRuntime\": \"%s\", \"organization\": \"acme\","
+             " \"config\": {\"color\": \"blue\"}}", address);
+    OK(sw_stack_open(engine, sw_text(name), sw_text(settings), NULL, &stack, &error));
+    return stack;
+}
+
+static void what_a_remote_program_registers_is_made_and_told(const sw_engine_t *engine, struct provider *provider,
+                                                             const char *address)
+{
+    sw_error_t *error = NULL;
+    sw_bytes_t *document = NULL;
+    sw_stack_t *stack = open_remote(engine, "shop/remote", address);
+    sw_bytes_t *result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
+    expect_at(result, "/outcome", "\"succeeded\"");
+    expect_at(result, "/changes/create", "2");
+    /* What the provider of this process has answered went to the program and came back as the stack's outputs. */
+    expect_at(result, "/outputs/id", "\"far\"");
+    expect_at(result, "/outputs/color", "\"blue\"");
+    sw_bytes_free(result);
+    CHECK(provider->creates == 1);
+    OK(sw_stack_outputs(stack, &document, &error));
+    expect_at(document, "/color", "\"blue\"");
+    sw_bytes_free(document);
+    OK(sw_stack_export(stack, false, &document, &error));
+    expect_at(document, "/deployment/resources/2/urn", "\"urn:pulumi:remote::shop::test:index:Thing::far\"");
+    expect_at(document, "/deployment/resources/2/inputs/color", "\"blue\"");
+    sw_bytes_free(document);
+    result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
+    expect_at(result, "/changes/same", "2");
+    sw_bytes_free(result);
+    result = operate(stack, SW_OPERATION_DESTROY, SW_STATUS_OK);
+    expect_at(result, "/changes/delete", "2");
+    sw_bytes_free(result);
+    CHECK(provider->creates == 1 && provider->deletes == 1);
+    sw_stack_free(stack);
+}
+
+static void what_a_remote_program_fails_with_is_told(const sw_engine_t *engine, const char *address)
+{
+    sw_stack_t *stack = open_remote(engine, "shop/failing", address);
+    sw_bytes_t *result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_PROGRAM);
+    expect_at(result, "/outcome", "\"failed\"");
+    expect_at(result, "/diagnostics/0/message", "\"an unhandled error occurred: no such region\"");
+    sw_bytes_free(result);
+    sw_stack_free(stack);
+}
+
+int main(int count, char **arguments)
+{
+    CHECK(count == 2);
+    struct provider provider = {.held_flag = FLAG};
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_engine_t *engine = make_engine(runtime, "{\"store\": \"memory://\"}", &table);
+    what_a_remote_program_registers_is_made_and_told(engine, &provider, arguments[1]);
+    what_a_remote_program_fails_with_is_told(engine, arguments[1]);
+    sw_engine_free(engine);
+    sw_error_t *error = NULL;
+    OK(sw_runtime_free(runtime));
+    return 0;
+}
