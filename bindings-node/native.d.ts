@@ -125,6 +125,12 @@ export interface EngineSettings {
   pluginCache?: string
   /** Plugins of SDKs. */
   pluginCommands: Array<CommandEntry>
+  /** How many plugin processes wait for the next operation. */
+  poolCapacity?: number
+  /** How long one waits, in seconds. */
+  poolIdleLimit?: number
+  /** How long after its start one is used again, in seconds. */
+  poolAgeLimit?: number
   /** The object that decides what serves a package, described as a provider. */
   resolver?: ProviderEntry
   /** The façade's number of the object that reads other stacks. */

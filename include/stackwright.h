@@ -580,7 +580,10 @@ typedef struct sw_engine_options_t {
   /**
    * JSON: `{"store": "file:///srv/state" or "memory://", "passphrase": "…", "baseDirectory": "/srv", "plugins":
    * {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
-   * ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false}}`. Only the store is required. Without a
+   * ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false, "poolCapacity": 16, "poolIdleLimit": 60, "poolAgeLimit":
+   * 300}}`. At most `poolCapacity` plugin processes (0: none) wait for the next operation, `poolIdleLimit` seconds each; none
+   * is used again later than `poolAgeLimit` seconds after its start, nor in another environment or for another stack, nor
+   * when it is a script or was built anew. Only the store is required. Without a
    * passphrase, secrets are only encoded, not encrypted. Relative folders (`file://./state`, and `file://state`, which is
    * the same) stand below `baseDirectory`, which is the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
    * encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use stackwright::{
     Engine,
     plugin::{PluginCommand, PluginSettings},
+    provider::PoolSettings,
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
 };
@@ -47,7 +48,10 @@ pub struct sw_engine_options_t {
     pub runtime: *mut sw_runtime_t,
     /// JSON: `{"store": "file:///srv/state" or "memory://", "passphrase": "…", "baseDirectory": "/srv", "plugins":
     /// {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
-    /// ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false}}`. Only the store is required. Without a
+    /// ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false, "poolCapacity": 16, "poolIdleLimit": 60, "poolAgeLimit":
+    /// 300}}`. At most `poolCapacity` plugin processes (0: none) wait for the next operation, `poolIdleLimit` seconds each; none
+    /// is used again later than `poolAgeLimit` seconds after its start, nor in another environment or for another stack, nor
+    /// when it is a script or was built anew. Only the store is required. Without a
     /// passphrase, secrets are only encoded, not encrypted. Relative folders (`file://./state`, and `file://state`, which is
     /// the same) stand below `baseDirectory`, which is the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
     /// encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
@@ -129,6 +133,15 @@ struct Plugins {
     cache: Option<PathBuf>,
     commands: std::collections::BTreeMap<String, Command>,
     ignore_versions: bool,
+    pool_capacity: Option<f64>,
+    pool_idle_limit: Option<f64>,
+    pool_age_limit: Option<f64>,
+}
+
+impl Plugins {
+    fn pool(&self) -> stackwright::Result<PoolSettings> {
+        PoolSettings::of_numbers(self.pool_capacity, self.pool_idle_limit, self.pool_age_limit)
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -278,7 +291,8 @@ fn build(
     if let Some(fetch) = host.and_then(Host::fetch) {
         builder = builder.fetch(fetch);
     }
-    Ok(builder.plugins(settings.plugins.into()).build()?)
+    let pool = settings.plugins.pool()?;
+    Ok(builder.plugins(settings.plugins.into()).pool(pool).build()?)
 }
 
 /// Lists stacks as a JSON array of `project/stack`; those of one project, or of all when `project` is empty.

@@ -109,6 +109,8 @@ static void bad_texts_and_documents_are_named(void)
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "stor");
     options.settings = sw_text("{\"store\": \"carrier-pigeon://coop\"}");
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "carrier-pigeon");
+    options.settings = sw_text("{\"store\": \"memory://\", \"plugins\": {\"poolCapacity\": -1}}");
+    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "the capacity of the pool of plugins");
     options.settings = sw_text("{\"store\": \"memory://\"}");
     package.package = (sw_bytes_view_t){"\xff\xfe", 2};
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "UTF-8");

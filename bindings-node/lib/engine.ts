@@ -23,7 +23,14 @@ import { findDirectory } from "./sdk/find";
 import { Stack } from "./stack";
 import type { Secret } from "./values";
 
-/** Where plugins are looked for. Nothing is read from the environment. */
+/**
+ * Where plugins are looked for, and which processes are kept. Nothing is read from the environment.
+ *
+ * Plugins inherit the environment (`process.env`) as it is when they are needed. A process that an operation used waits for
+ * the next that needs the same: of the same stack, with the same environment, executable and configuration. What a plugin
+ * reads elsewhere when it is configured, a file with credentials for instance, is not compared: where that changes,
+ * `poolAgeLimit` says for how long it may be old, and `poolCapacity: 0` that it never may.
+ */
 export interface PluginOptions {
     /** Folders that hold plugins' executables; searched first, in this order. */
     paths?: readonly string[];
@@ -33,6 +40,15 @@ export interface PluginOptions {
     cache?: string;
     /** How to start plugins that are part of a language's SDK, by name. `pulumi-nodejs` is known. */
     commands?: { readonly [name: string]: readonly string[] };
+    /**
+     * How many processes wait for the next operation at most, 16 when absent; 0 ends each with its operation. Those of scripts
+     * and of `commands` that run files never wait.
+     */
+    poolCapacity?: number;
+    /** How long one waits before it is ended, in seconds; 60 when absent. */
+    poolIdleLimit?: number;
+    /** How long after its start one is used again at most, in seconds; 300 when absent. */
+    poolAgeLimit?: number;
 }
 
 export interface EngineOptions {
@@ -141,6 +157,9 @@ const PLUGIN_CHECKS: { readonly [name in keyof Required<PluginOptions>]: Check }
     path: text,
     cache: text,
     commands: byName("an object of arrays of strings", texts),
+    poolCapacity: where((value) => typeof value === "number", "a number"),
+    poolIdleLimit: where((value) => typeof value === "number", "a number of seconds"),
+    poolAgeLimit: where((value) => typeof value === "number", "a number of seconds"),
 };
 const pluginMembers = members("an object", PLUGIN_CHECKS);
 
@@ -220,6 +239,9 @@ export class Engine {
                           }),
                     ...(plugins.path === undefined ? {} : { pluginPath: plugins.path }),
                     ...(plugins.cache === undefined ? {} : { pluginCache: plugins.cache }),
+                    ...(plugins.poolCapacity === undefined ? {} : { poolCapacity: plugins.poolCapacity }),
+                    ...(plugins.poolIdleLimit === undefined ? {} : { poolIdleLimit: plugins.poolIdleLimit }),
+                    ...(plugins.poolAgeLimit === undefined ? {} : { poolAgeLimit: plugins.poolAgeLimit }),
                 }),
         );
     }

@@ -9,7 +9,7 @@ use stackwright::{
     plugin::{PluginCommand, PluginSettings},
     project::{Config, ConfigKey, ConfigValue},
     property::{PropertyValue, json::PlainValue},
-    provider::Capabilities,
+    provider::{Capabilities, PoolSettings},
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
     store,
@@ -80,6 +80,12 @@ pub struct EngineSettings {
     pub plugin_cache: Option<String>,
     /// Plugins of SDKs.
     pub plugin_commands: Vec<CommandEntry>,
+    /// How many plugin processes wait for the next operation.
+    pub pool_capacity: Option<f64>,
+    /// How long one waits, in seconds.
+    pub pool_idle_limit: Option<f64>,
+    /// How long after its start one is used again, in seconds.
+    pub pool_age_limit: Option<f64>,
     /// The object that decides what serves a package, described as a provider.
     pub resolver: Option<ProviderEntry>,
     /// The façade's number of the object that reads other stacks.
@@ -192,11 +198,17 @@ fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<
     let store = store::open(&settings.store, &base, &runtime)?;
     let secrets = secrets(shared, &settings, &runtime)?;
     let plugins = plugins(&settings);
+    let pool = PoolSettings::of_numbers(
+        settings.pool_capacity,
+        settings.pool_idle_limit,
+        settings.pool_age_limit,
+    )?;
     let mut builder = stackwright::Engine::builder(shared.handle().clone())
         .runtime(runtime)
         .store(store)
         .secrets(secrets)
-        .plugins(plugins);
+        .plugins(plugins)
+        .pool(pool);
     if let Some(entry) = settings.resolver {
         builder = builder.resolver(Arc::new(provider_of(shared, entry)));
     }

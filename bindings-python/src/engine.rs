@@ -10,6 +10,7 @@ use stackwright::{
     StackSettings,
     plugin::{PluginCommand, PluginSettings},
     program::LanguageRuntimeProgram,
+    provider::PoolSettings,
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
 };
 
@@ -88,7 +89,8 @@ impl Engine {
             .runtime(core)
             .store(store)
             .secrets(secrets)
-            .plugins(plugins(&member("plugins")?)?);
+            .plugins(plugins(&member("plugins")?)?)
+            .pool(pool(&member("plugins")?)?);
         for (package, description) in member("providers")?.cast::<PyDict>()?.iter() {
             let provider = PythonProvider::read(&description, &providers)?;
             builder = builder.provider(package.extract::<String>()?, Arc::new(provider));
@@ -230,6 +232,12 @@ pub(crate) fn read_program(
         own_root,
         handle.clone(),
     ))
+}
+
+fn pool(settings: &Bound<'_, PyAny>) -> PyResult<PoolSettings> {
+    let number = |name: &str| settings.get_item(name)?.extract::<f64>().map(Some);
+    let (capacity, idle_limit) = (number("pool_capacity")?, number("pool_idle_limit")?);
+    PoolSettings::of_numbers(capacity, idle_limit, number("pool_age_limit")?).or_raise(settings.py())
 }
 
 fn plugins(settings: &Bound<'_, PyAny>) -> PyResult<PluginSettings> {

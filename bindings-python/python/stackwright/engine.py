@@ -35,7 +35,13 @@ __all__ = ["Engine", "Plugins"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugins:
-    """Where provider plugins (processes) are looked for. Nothing is read from the environment."""
+    """Where provider plugins (processes) are looked for, and which are kept. Nothing is read from the environment.
+
+    Plugins inherit the environment (``os.environ``) as it is when they are needed. A process that an operation used waits
+    for the next that needs the same: of the same stack, with the same environment, executable and configuration. What a
+    plugin reads elsewhere when it is configured, a file with credentials for instance, is not compared: where that changes,
+    ``pool_age_limit`` says for how long it may be old, and ``pool_capacity=0`` that it never may.
+    """
 
     directories: Sequence[str | os.PathLike[str]] = ()
     """Folders that hold plugins' executables; searched first."""
@@ -46,6 +52,13 @@ class Plugins:
     commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """How to start plugins that are no executables, by name. ``pulumi-python``, which serves ``pulumi.dynamic``, is
     there by itself: it runs in this interpreter's environment."""
+    pool_capacity: int = 16
+    """How many processes wait for the next operation at most; 0 ends each with its operation. Those of scripts and of
+    ``commands`` that run files or modules never wait."""
+    pool_idle_limit: float = 60
+    """How long one waits before it is ended, in seconds."""
+    pool_age_limit: float = 300
+    """How long after its start one is used again at most, in seconds."""
 
 
 def _checked_plugins(plugins: Plugins | None) -> Plugins:
@@ -63,6 +76,11 @@ def _checked_plugins(plugins: Plugins | None) -> Plugins:
     for name, command in plugins.commands.items():
         require_given("plugins.commands", name, str, "a dictionary by names, which are texts")
         require_texts(f"plugins.commands[{name!r}]", command, "a list of texts: the program and its arguments")
+    require_given("plugins.pool_capacity", plugins.pool_capacity, int, "a whole number from 0")
+    for option in ("pool_idle_limit", "pool_age_limit"):
+        limit = getattr(plugins, option)
+        if not isinstance(limit, (int, float)) or isinstance(limit, bool):
+            raise refusal(f"plugins.{option}", "a number of seconds", limit)
     return plugins
 
 
@@ -186,6 +204,9 @@ class Engine:
                 "path": plugins.path,
                 "cache": None if plugins.cache is None else os.fspath(plugins.cache),
                 "commands": {name: list(command) for name, command in commands.items()},
+                "pool_capacity": plugins.pool_capacity,
+                "pool_idle_limit": plugins.pool_idle_limit,
+                "pool_age_limit": plugins.pool_age_limit,
             },
         }
         self._native = NativeEngine(settings)

@@ -1,0 +1,95 @@
+/** Plugin processes that wait for their next use: what the host's environment was must never be seen in what it is. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { Engine, InvalidInputError } from "../index.mjs";
+import { folder } from "./support.mjs";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+const executable = path.join(root, "build", "plugins", "pulumi-resource-gofiles");
+// The plugin tells its environment by /proc.
+const skip = process.platform !== "linux";
+
+before(() => {
+    // Go knows whether there is anything to do.
+    execFileSync("go", ["build", "-o", executable, "."], { cwd: path.join(root, "testkit", "go-provider") });
+});
+
+/** Exports what the plugin's process says of itself: its environment and its number. */
+function look(context) {
+    for (const name of ["environ", "stat"]) {
+        const told = context.invoke("gofiles:index:readFile", { path: `/proc/self/${name}` });
+        context.export(name, told.get("content"));
+    }
+}
+
+function engineWith(context, plugin, options = {}) {
+    const engine = new Engine({ store: "memory://", plugins: { paths: [path.dirname(plugin)], ...options } });
+    context.after(() => engine.close());
+    return engine;
+}
+
+/** Deploys a stack; returns the number of the plugin's process, and the variables that it has. */
+async function ask(engine, name = "shop/dev") {
+    const stack = await engine.stack(name, { program: look });
+    const { outputs } = await stack.up();
+    return { number: outputs.stat.split(" ")[0], variables: outputs.environ.split("\0") };
+}
+
+test("the credentials of one tenant never reach another", { skip }, async (context) => {
+    const engine = engineWith(context, executable);
+    context.after(() => delete process.env.TENANT_TOKEN);
+    for (const [tenant, stack] of [["a", "shop/a"], ["b", "shop/b"], ["a", "shop/a"], ["b", "shop/a"]]) {
+        process.env.TENANT_TOKEN = tenant;
+        const { variables } = await ask(engine, stack);
+        assert.deepEqual(variables.filter((variable) => variable.startsWith("TENANT_TOKEN=")), [`TENANT_TOKEN=${tenant}`]);
+    }
+});
+
+test("a process is used again as long as nothing has changed", { skip }, async (context) => {
+    const engine = engineWith(context, executable);
+    const first = await ask(engine);
+    assert.equal((await ask(engine)).number, first.number);
+    assert.notEqual((await ask(engine, "shop/other")).number, first.number);
+});
+
+test("a plugin that was built anew is started anew", { skip }, async (context) => {
+    const place = folder(context);
+    const plugin = path.join(place, path.basename(executable));
+    const build = () => {
+        fs.copyFileSync(executable, path.join(place, "new"));
+        fs.renameSync(path.join(place, "new"), plugin);
+    };
+    build();
+    const engine = engineWith(context, plugin);
+    const first = await ask(engine);
+    assert.equal((await ask(engine)).number, first.number);
+    build();
+    assert.notEqual((await ask(engine)).number, first.number);
+});
+
+test("a host can do without the pool", { skip }, async (context) => {
+    for (const options of [{ poolCapacity: 0 }, { poolAgeLimit: 0 }]) {
+        const engine = engineWith(context, executable, options);
+        assert.notEqual((await ask(engine)).number, (await ask(engine)).number);
+    }
+});
+
+test("limits that are none are refused", (context) => {
+    for (const [options, message] of [
+        [{ poolCapacity: 1.5 }, /^the capacity of the pool of plugins must be a whole number from 0, not 1\.5/],
+        [{ poolIdleLimit: -1 }, /^the idle limit of the pool of plugins must be a number of seconds from 0, not -1/],
+        [{ poolAgeLimit: Number.NaN }, /^the age limit of the pool of plugins must be a number of seconds from 0, not NaN/],
+        [{ poolAgeLimit: "60" }, /poolAgeLimit .*a number of seconds/],
+    ]) {
+        assert.throws(() => engineWith(context, executable, options), (error) => {
+            assert.ok(error instanceof InvalidInputError);
+            assert.match(error.message, message);
+            return true;
+        });
+    }
+});

@@ -1,0 +1,99 @@
+"""Plugin processes that wait for their next use: what the host's environment was must never be seen in what it is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import stackwright as sw
+from stackwright import sync
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the plugin tells its environment by /proc")
+
+
+def look(ctx: sw.Context) -> None:
+    """Exports what the plugin's process says of itself: its environment and its number."""
+    for name in ("environ", "stat"):
+        told = ctx.invoke("gofiles:index:readFile", {"path": f"/proc/self/{name}"})
+        ctx.export(name, told["content"])
+
+
+def asking(engine: sync.Engine, stack: str = "shop/dev") -> Callable[[], tuple[str, dict[str, str]]]:
+    """Returns what deploys a stack and says the number of the plugin's process, and the variables that it has."""
+
+    def ask() -> tuple[str, dict[str, str]]:
+        outputs = engine.stack(stack, look).up().outputs
+        variables = (line.partition("=") for line in outputs["environ"].split("\0") if line)
+        return outputs["stat"].split(" ")[0], {name: value for name, _, value in variables}
+
+    return ask
+
+
+def engine_with(plugin: Path, **options: float) -> sync.Engine:
+    return sync.Engine(store="memory://", plugins=sw.Plugins(directories=[plugin.parent], **options))  # type: ignore[arg-type]
+
+
+def test_the_credentials_of_one_tenant_never_reach_another(gofiles: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with engine_with(gofiles) as engine:
+        first, second = asking(engine, "shop/a"), asking(engine, "shop/b")
+        seen: dict[str, set[str]] = {"a": set(), "b": set()}
+        for tenant, ask in (("a", first), ("b", second), ("a", first), ("b", first), ("a", second)):
+            monkeypatch.setenv("TENANT_TOKEN", tenant)
+            process, variables = ask()
+            assert variables["TENANT_TOKEN"] == tenant
+            seen[tenant].add(process)
+        assert not seen["a"] & seen["b"]
+        monkeypatch.delenv("TENANT_TOKEN")
+        assert "TENANT_TOKEN" not in first()[1]
+
+
+def test_a_process_is_used_again_as_long_as_nothing_has_changed(gofiles: Path) -> None:
+    with engine_with(gofiles) as engine:
+        ask = asking(engine)
+        first, variables = ask()
+        assert variables["PATH"] == os.environ["PATH"]
+        assert [ask()[0] for _ in range(3)] == [first] * 3
+        assert asking(engine, "shop/other")()[0] != first, "it was configured as the provider of another stack"
+
+
+@pytest.mark.parametrize("options", [{"pool_capacity": 0}, {"pool_age_limit": 0}])
+def test_a_host_can_do_without_the_pool(gofiles: Path, options: dict[str, float]) -> None:
+    with engine_with(gofiles, **options) as engine:
+        ask = asking(engine)
+        assert len({ask()[0] for _ in range(3)}) == 3
+
+
+def test_a_plugin_that_was_built_anew_is_started_anew(gofiles: Path, tmp_path: Path) -> None:
+    plugin = tmp_path / gofiles.name
+
+    def build() -> None:
+        shutil.copy(gofiles, tmp_path / "new")
+        (tmp_path / "new").replace(plugin)
+
+    build()
+    with engine_with(plugin) as engine:
+        ask = asking(engine)
+        first, _ = ask()
+        assert ask()[0] == first
+        build()
+        assert ask()[0] != first
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pool_capacity": 1.5}, "plugins.pool_capacity takes a whole number from 0, not float"),
+        ({"pool_capacity": -1}, "the capacity of the pool of plugins must be a whole number from 0, not -1"),
+        ({"pool_idle_limit": "1"}, "plugins.pool_idle_limit takes a number of seconds, not the text '1'"),
+        ({"pool_idle_limit": -1}, "the idle limit of the pool of plugins must be a number of seconds from 0, not -1"),
+        ({"pool_age_limit": float("nan")}, "the age limit of the pool of plugins must be a number of seconds from 0, not NaN"),
+    ],
+)
+def test_limits_that_are_none_are_refused(gofiles: Path, options: dict[str, float], message: str) -> None:
+    with pytest.raises(sw.InvalidInputError) as caught:
+        engine_with(gofiles, **options)
+    assert str(caught.value).startswith(message)
