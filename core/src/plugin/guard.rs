@@ -14,13 +14,21 @@ use std::{
     path::Path,
     process::Stdio,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use tokio::process::{Child, ChildStdin, Command};
+
+use crate::runtime::Runtime;
 
 /// Waits for the end of its input, deaf to the signals that are meant for the plugin.
 const SCRIPT: &str = r#"trap "" HUP INT QUIT TERM; while read -r _; do :; done; kill -KILL 0"#;
+
+/// The longest pause between two looks at whether the members of a dying group are gone.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How many looks there are: for about ten seconds.
+const LOOKS: u32 = 20;
 
 /// The end of the pipe that keeps a group alive. Clones share it; the group dies when it is released or when all
 /// clones are gone.
@@ -101,6 +109,28 @@ impl Group {
     /// Ends all of the group.
     pub(super) fn kill(self) {
         self.signal(Signal::KILL);
+    }
+
+    /// Takes note of the deaths of those whom the host has inherited from a plugin that has ended: where the host is the first
+    /// process of a container, or has asked to be told of orphans, nobody else does, and they would stay as zombies.
+    ///
+    /// To be called when the leader has been waited for, and all of the group have been killed; only members of the group are
+    /// touched. Elsewhere there are none, which the first look tells.
+    pub(super) async fn reap(self, runtime: &Runtime) {
+        let mut pause = Duration::from_millis(1);
+        for _ in 0..LOOKS {
+            loop {
+                match waitpgid(self.0, WaitOptions::NOHANG) {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    Err(_) => return,
+                }
+            }
+            // As long as one is left, the number is this group's.
+            runtime.clock.wait(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        tracing::debug!(group = self.number(), "processes of a plugin do not die");
     }
 
     fn signal(self, signal: Signal) {

@@ -77,6 +77,8 @@ struct Watched {
     group: Group,
     lifeline: Option<Lifeline>,
     exit: watch::Receiver<Option<String>>,
+    /// Closed when nothing is left of the group.
+    left: watch::Receiver<()>,
     expected: Arc<AtomicBool>,
 }
 
@@ -99,6 +101,12 @@ impl Watched {
             Ok(text) => text.clone().unwrap_or_default(),
             Err(_) => "the host's runtime has ended".to_owned(),
         }
+    }
+
+    /// Waits until the process, what it started and its guard have ended and been taken note of.
+    async fn reaped(&self) {
+        let mut left = self.left.clone();
+        while left.changed().await.is_ok() {}
     }
 }
 
@@ -217,9 +225,16 @@ impl PluginProcess {
     /// Interrupts the process and all that it started, and kills what is left after a while.
     pub async fn close(&self) {
         self.expect_exit();
-        if self.exit().is_some() {
-            return;
+        if self.exit().is_none() {
+            self.end().await;
         }
+        tokio::select! {
+            () = self.watched.reaped() => {}
+            () = self.runtime.clock.wait(self.timeouts.interrupt) => {}
+        }
+    }
+
+    async fn end(&self) {
         let group = self.watched.group;
         let patience = self.timeouts.interrupt;
         group.interrupt();
@@ -313,15 +328,19 @@ fn watch_over(
     runtime: &Runtime,
 ) -> Watched {
     let (sender, exit) = watch::channel(None);
+    let (leaving, left) = watch::channel(());
     let expected = Arc::new(AtomicBool::new(false));
     let lifeline = guard.as_ref().map(|guard| guard.lifeline.clone());
     let watched = Watched {
         group,
         lifeline,
         exit,
+        left,
         expected: Arc::clone(&expected),
     };
+    let reaper = runtime.clone();
     runtime.spawner.spawn(async move {
+        let _leaving = leaving;
         let end = match child.wait().await {
             Ok(status) => describe(status),
             Err(error) => error.to_string(),
@@ -338,6 +357,7 @@ fn watch_over(
             let text = format!("plugin [{program}] exited prematurely: {end}\n{lines}");
             route.tell(Diagnostic::error(text.trim_end()));
         }
+        group.reap(&reaper).await;
     });
     watched
 }

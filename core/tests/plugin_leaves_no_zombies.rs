@@ -1,0 +1,76 @@
+//! A host that inherits the orphans of its plugins, as the first process of a container does, keeps no dead ones of them.
+//! The test starts a host of its own, which asks the kernel for such orphans.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::{path::PathBuf, process::Command};
+
+use rustix::process::{WaitId, WaitIdOptions, getpid, set_child_subreaper, waitid};
+use stackwright::{
+    plugin::{Inheritance, PluginCommand, PluginProcess, PluginTimeouts, Start},
+    runtime::Runtime,
+};
+
+fn start(script: &str) -> Start {
+    Start {
+        label: "test (resource)".into(),
+        command: PluginCommand {
+            program: PathBuf::from("/bin/sh"),
+            arguments: vec!["-c".into(), script.into(), "plugin".into()],
+            environment: Vec::new(),
+        },
+        engine_address: String::new(),
+        directory: None,
+        inheritance: Inheritance::now(),
+        environment: Vec::new(),
+        visible: false,
+        sink: None,
+        guard_shell: Some(PathBuf::from("/bin/sh")),
+        timeouts: PluginTimeouts::default(),
+    }
+}
+
+/// Not a test of its own: the host that the test below starts.
+#[tokio::test]
+#[ignore = "the host process of the other test"]
+async fn host() {
+    set_child_subreaper(Some(getpid())).unwrap();
+    // A process of the host's own, which only the host may take note of.
+    let mut own = Command::new("true").spawn().unwrap();
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    for script in [
+        // Ends when it is asked to, and leaves a child and a grandchild that do not.
+        "trap '' INT TERM; (trap '' INT TERM; sleep 600 & sleep 600) & trap 'exit 0' INT TERM; echo 1; while :; do sleep 0.01; done",
+        // Is killed, with what it started.
+        "(sleep 600 & sleep 600) & echo 1; kill -KILL $$",
+    ] {
+        let process = PluginProcess::start(start(script), &runtime).await.unwrap();
+        process.close().await;
+        assert!(process.exit().is_some());
+    }
+    // What is left among the children, dead or alive, is the host's own process.
+    let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    assert!(own.wait().unwrap().success());
+    assert_eq!(waitid(WaitId::All, any).unwrap_err(), rustix::io::Errno::CHILD);
+}
+
+// demand 3.2 trap 11
+#[test]
+fn a_host_that_inherits_orphans_keeps_no_zombies_of_plugins() {
+    let host = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "host", "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    assert!(
+        host.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&host.stdout),
+        String::from_utf8_lossy(&host.stderr)
+    );
+    assert!(String::from_utf8_lossy(&host.stdout).contains("1 passed"));
+}
