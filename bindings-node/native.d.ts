@@ -212,6 +212,8 @@ export interface StackEntry {
   tags: Record<string, string>
   /** The folder of the project. */
   rootDirectory?: string
+  /** The options of the project's runtime, by name. */
+  runtimeOptions: Record<string, string>
   /** Whether the stack is created when it does not exist. */
   create: boolean
 }

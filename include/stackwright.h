@@ -1250,8 +1250,9 @@ sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
  * Opens a stack, named `project/stack`, and creates it when there is none.
  *
  * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
- * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop", "create": true,
- * "encryptionSalt": "v1:…"}`. Keys without a
+ * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop",
+ * "runtimeOptions": {"virtualenv": "venv"}, "create": true, "encryptionSalt": "v1:…"}`. The runtime's options are texts,
+ * which plugins find in their environment, as `PULUMI_RUNTIME_VIRTUALENV`. Keys without a
  * namespace are the project's own. A value is any JSON; programs read lists and objects as their JSON text. A secret
  * inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`, and
  * the salt is what it was encrypted with: `encryptionsalt` of the stack's configuration file. Without a salt it is

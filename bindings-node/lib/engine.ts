@@ -133,6 +133,11 @@ export interface StackOptions {
     tags?: { readonly [name: string]: string };
     /** The folder of the project, from which assets and source positions are told. */
     rootDirectory?: string;
+    /**
+     * The options of the project's runtime by name (`virtualenv`, `typescript`…): plugins find them in their environment, as
+     * `PULUMI_RUNTIME_NAME`, and language runtimes are told them. A setting like `config`.
+     */
+    runtimeOptions?: { readonly [name: string]: string };
     /** Whether the stack is created when it does not exist; true when absent. */
     create?: boolean;
     /** Receives every entry of the journal before the engine goes on; may refuse it. */
@@ -177,6 +182,7 @@ const STACK_OPTIONS: Names<StackOptions> = {
     organization: true,
     tags: true,
     rootDirectory: true,
+    runtimeOptions: true,
     create: true,
     journal: true,
 };
@@ -265,6 +271,12 @@ export class Engine {
                 throw new InvalidInputError(`the value of the tag "${tag}" must be a text, not ${described(value)}`);
             }
         }
+        requireObject("runtimeOptions", options.runtimeOptions);
+        for (const [option, value] of Object.entries(options.runtimeOptions ?? {})) {
+            if (typeof value !== "string") {
+                throw new InvalidInputError(`the value of the runtime option "${option}" must be a text`);
+            }
+        }
         const project = name.split("/").at(-2) ?? "";
         const config = guarded(() => this.#native.config(project, options.config ?? {}));
         const program = options.program === undefined ? undefined : addProgram(this.#bridge, options.program);
@@ -272,6 +284,7 @@ export class Engine {
             this.#native.stack(name, config, {
                 create: options.create ?? true,
                 tags: { ...options.tags },
+                runtimeOptions: { ...options.runtimeOptions },
                 ...(options.encryptionSalt === undefined ? {} : { encryptionSalt: options.encryptionSalt }),
                 ...(options.organization === undefined ? {} : { organization: options.organization }),
                 ...(program === undefined ? {} : { program }),

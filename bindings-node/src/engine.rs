@@ -115,6 +115,8 @@ pub struct StackEntry {
     pub tags: HashMap<String, String>,
     /// The folder of the project.
     pub root_directory: Option<String>,
+    /// The options of the project's runtime, by name.
+    pub runtime_options: HashMap<String, String>,
     /// Whether the stack is created when it does not exist.
     pub create: bool,
 }
@@ -164,6 +166,7 @@ impl Engine {
             config: config.0.clone(),
             encryption_salt: entry.encryption_salt,
             root_directory: entry.root_directory.map(PathBuf::from),
+            runtime_options: entry.runtime_options.into_iter().collect(),
             create: entry.create,
         };
         match self.engine.stack(&name, settings).await {

@@ -79,6 +79,24 @@ test("a host can do without the pool", { skip }, async (context) => {
     }
 });
 
+test("a plugin finds the options of the project's runtime in its environment", { skip }, async (context) => {
+    const engine = engineWith(context, executable);
+    const stack = await engine.stack("shop/dev", { program: look, runtimeOptions: { typescript: "true" } });
+    const { outputs } = await stack.up();
+    assert.ok(outputs.environ.split("\0").includes("PULUMI_RUNTIME_TYPESCRIPT=true"));
+    for (const [runtimeOptions, message] of [
+        [5, /^runtimeOptions is an object, not a number/],
+        [{ typescript: true }, /^the value of the runtime option "typescript" must be a text/],
+        [{ "a=b": "c" }, /^the runtime option "a=b" can be no variable of an environment/],
+    ]) {
+        await assert.rejects(engine.stack("shop/dev", { program: look, runtimeOptions }), (error) => {
+            assert.ok(error instanceof InvalidInputError);
+            assert.match(error.message, message);
+            return true;
+        });
+    }
+});
+
 test("limits that are none are refused", (context) => {
     for (const [options, message] of [
         [{ poolCapacity: 1.5 }, /^the capacity of the pool of plugins must be a whole number from 0, not 1\.5/],

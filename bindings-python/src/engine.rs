@@ -121,7 +121,7 @@ impl Engine {
     }
 
     /// Opens or creates a stack; `callback(stack, error)` gets it.
-    #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, create, journal, completions, callback))]
+    #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, runtime_options, create, journal, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn stack(
         &self,
@@ -133,6 +133,7 @@ impl Engine {
         organization: Option<String>,
         tags: BTreeMap<String, String>,
         root_directory: Option<PathBuf>,
+        runtime_options: BTreeMap<String, String>,
         create: bool,
         journal: Option<&Bound<'_, PyAny>>,
         completions: &Completions,
@@ -150,6 +151,7 @@ impl Engine {
             config: read_config(config, project)?,
             encryption_salt,
             root_directory,
+            runtime_options,
             create,
             journal: journal
                 .map(|journal| PythonJournal::read(journal, &self.host).map(|journal| Arc::new(journal) as _))

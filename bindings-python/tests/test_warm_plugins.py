@@ -60,6 +60,22 @@ def test_a_process_is_used_again_as_long_as_nothing_has_changed(gofiles: Path) -
         assert asking(engine, "shop/other")()[0] != first, "it was configured as the provider of another stack"
 
 
+
+def test_a_plugin_finds_the_options_of_the_project_s_runtime_in_its_environment(gofiles: Path) -> None:
+    with engine_with(gofiles) as engine:
+        stack = engine.stack("shop/dev", look, runtime_options={"virtualenv": "venv", "toolchain": "uv"})
+        variables = stack.up().outputs["environ"].split("\0")
+        assert {"PULUMI_RUNTIME_VIRTUALENV=venv", "PULUMI_RUNTIME_TOOLCHAIN=uv", "PULUMI_PROJECT=shop"} <= set(variables)
+        for options, message in (
+            (["a"], "runtime_options takes a dictionary of texts by name, not list"),
+            ({"typescript": True}, "runtime_options['typescript'] takes a text, not bool"),
+            ({"a=b": "c"}, 'the runtime option "a=b" can be no variable of an environment'),
+        ):
+            with pytest.raises(sw.InvalidInputError) as caught:
+                engine.stack("shop/dev", look, runtime_options=options)  # type: ignore[arg-type]
+            assert str(caught.value).startswith(message)
+
+
 @pytest.mark.parametrize("options", [{"pool_capacity": 0}, {"pool_age_limit": 0}])
 def test_a_host_can_do_without_the_pool(gofiles: Path, options: dict[str, float]) -> None:
     with engine_with(gofiles, **options) as engine:

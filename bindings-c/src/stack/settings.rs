@@ -20,6 +20,7 @@ pub(super) struct Settings {
     tags: BTreeMap<String, String>,
     encryption_salt: Option<String>,
     root_directory: Option<PathBuf>,
+    runtime_options: BTreeMap<String, String>,
     create: bool,
     language_runtime: Option<String>,
 }
@@ -32,6 +33,7 @@ impl Default for Settings {
             tags: BTreeMap::new(),
             encryption_salt: None,
             root_directory: None,
+            runtime_options: BTreeMap::new(),
             create: true,
             language_runtime: None,
         }
@@ -64,6 +66,7 @@ impl Settings {
             config: config(self.config, name)?,
             encryption_salt: self.encryption_salt,
             root_directory: self.root_directory,
+            runtime_options: self.runtime_options,
             create: self.create,
             journal: None,
         })

@@ -65,6 +65,7 @@ class Engine:
         organization: str | None,
         tags: dict[str, str],
         root_directory: str | None,
+        runtime_options: dict[str, str],
         create: bool,
         journal: tuple[Callable[[str], Any], bool, Completions] | None,
         completions: Completions,

@@ -228,6 +228,7 @@ class Engine:
         organization: str | None = None,
         tags: Mapping[str, str] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
+        runtime_options: Mapping[str, str] | None = None,
         create: bool = True,
         journal: Journal | None = None,
     ) -> Stack:
@@ -246,6 +247,8 @@ class Engine:
         :param tags: What the host notes about the stack, by name: at most 40 characters, and 256 for a value. A setting
             like ``config``: not kept with the stack.
         :param root_directory: The folder of the project, which must exist, from which assets are found.
+        :param runtime_options: The options of the project's runtime by name (``virtualenv``, ``typescript``…): plugins find them in
+            their environment, as ``PULUMI_RUNTIME_NAME``, and language runtimes are told them. A setting like ``config``.
         :param journal: Receives every change of the state before the engine goes on.
         """
         self._require_open()
@@ -259,6 +262,10 @@ class Engine:
             require_given("tags", name_of_tag, str, "a dictionary of texts by name, whose names are texts")
             require_given(f"tags[{name_of_tag!r}]", value, str, "a text")
         require_folder("root_directory", root_directory)
+        require("runtime_options", runtime_options, Mapping, "a dictionary of texts by name")
+        for option, value in (runtime_options or {}).items():
+            require_given("runtime_options", option, str, "a dictionary of texts by name, whose names are texts")
+            require_given(f"runtime_options[{option!r}]", value, str, "a text")
         require_given("create", create, bool, "True or False")
         root = None if root_directory is None else os.fspath(root_directory)
         described = None
@@ -276,6 +283,7 @@ class Engine:
                 organization,
                 dict(tags or {}),
                 root,
+                dict(runtime_options or {}),
                 create,
                 described,
                 queue,

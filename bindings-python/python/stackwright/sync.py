@@ -266,6 +266,7 @@ class Engine:
         organization: str | None = None,
         tags: Mapping[str, str] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
+        runtime_options: Mapping[str, str] | None = None,
         create: bool = True,
         journal: Journal | None = None,
     ) -> Stack:
@@ -278,6 +279,7 @@ class Engine:
             organization=organization,
             tags=tags,
             root_directory=root_directory,
+            runtime_options=runtime_options,
             create=create,
             journal=journal,
         )

@@ -28,6 +28,9 @@ pub struct StackSettings {
     pub encryption_salt: Option<String>,
     /// The folder of the project, from which assets and source positions are told.
     pub root_directory: Option<PathBuf>,
+    /// The options of the project's runtime by name (`virtualenv`, `typescript`…). Plugins find them in their environment, as
+    /// `PULUMI_RUNTIME_<NAME>`, and language runtimes are told them.
+    pub runtime_options: BTreeMap<String, String>,
     /// Receives every journal entry before the engine goes on; may refuse, which ends the operation.
     pub journal: Option<Arc<dyn JournalReceiver>>,
     /// Whether the stack is created when it does not exist.
@@ -46,6 +49,7 @@ impl Default for StackSettings {
             config: Config::default(),
             encryption_salt: None,
             root_directory: None,
+            runtime_options: BTreeMap::new(),
             journal: None,
             create: true,
             organization: ORGANIZATION.to_owned(),
@@ -63,10 +67,23 @@ impl StackSettings {
                 self.organization
             )));
         }
+        self.runtime_options
+            .iter()
+            .try_for_each(|(name, value)| check_runtime_option(name, value))?;
         self.tags
             .iter()
             .try_for_each(|(name, value)| check_tag(name, value))
     }
+}
+
+/// What can be no variable of an environment would keep every plugin from its start.
+fn check_runtime_option(name: &str, value: &str) -> Result<()> {
+    if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+        return Err(Error::invalid(format!(
+            "the runtime option {name:?} can be no variable of an environment"
+        )));
+    }
+    Ok(())
 }
 
 /// The reference engine's rules for tags.
@@ -96,6 +113,20 @@ mod tests {
             ..StackSettings::default()
         };
         settings.check().err().map(|error| error.message().to_owned())
+    }
+
+    #[test]
+    fn runtime_options_that_can_be_no_variables_are_refused_by_name() {
+        let settings = |name: &str, value: &str| StackSettings {
+            runtime_options: BTreeMap::from([(name.to_owned(), value.to_owned())]),
+            ..StackSettings::default()
+        };
+        assert!(settings("virtualenv", "a=b").check().is_ok());
+        for (name, value) in [("", "a"), ("a=b", ""), ("a\0", ""), ("a", "b\0")] {
+            let error = settings(name, value).check().unwrap_err();
+            let named = format!("runtime option {name:?} can be no variable");
+            assert!(error.message().contains(&named), "{}", error.message());
+        }
     }
 
     #[test]

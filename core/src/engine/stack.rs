@@ -60,6 +60,7 @@ impl Stack {
             project: name.project().to_owned(),
             stack: name.stack().to_owned(),
             root_directory: settings.root_directory,
+            runtime_options: settings.runtime_options,
             config: settings.config,
             encryption_salt: settings.encryption_salt,
             journal: settings.journal,

@@ -1,6 +1,6 @@
 //! Where an operation's providers come from: the built-in one, else the engine's loader.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -39,7 +39,7 @@ pub(super) fn source(
     let builtin = BuiltinProvider::new(Some(stacks), resources, random, Some(Arc::clone(&sink)));
     let surroundings = RunSurroundings {
         project: run.project.clone(),
-        runtime_options: BTreeMap::new(),
+        runtime_options: run.runtime_options.clone(),
         config: run.config.clone(),
         directory: stack.root_directory.clone(),
         sink: Some(sink),

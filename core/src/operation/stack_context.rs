@@ -16,6 +16,7 @@ pub(crate) struct StackContext {
     pub(crate) project: String,
     pub(crate) stack: String,
     pub(crate) root_directory: Option<PathBuf>,
+    pub(crate) runtime_options: BTreeMap<String, String>,
     pub(crate) config: Config,
     pub(crate) encryption_salt: Option<String>,
     pub(crate) journal: Option<Arc<dyn JournalReceiver>>,

@@ -297,11 +297,15 @@ impl Frame {
         self.events.emit_with(false, || EventPayload::Prelude {
             config: config.blinded(),
         });
+        let of_program = self.program.as_ref().map(|program| program.runtime_options());
+        let mut runtime_options = of_program.unwrap_or_default();
+        runtime_options.extend(stack.runtime_options.clone());
         let run = RunInfo {
             project: stack.project.clone(),
             stack: stack.stack.clone(),
             organization: stack.organization.clone(),
             root_directory: stack.root_directory.clone(),
+            runtime_options,
             config: config.texts(),
             config_secret_keys: config.secret_keys(),
             dry_run: self.options.dry_run,

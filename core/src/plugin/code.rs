@@ -56,6 +56,27 @@ impl PluginCode {
     }
 }
 
+/// Returns the folder that a plugin's code is in: of its executable, of the file that an interpreter is given, or the
+/// working directory where that is given a module (`-m`) or a text (`-c`). Looks at files, so it blocks.
+pub(super) fn folder(
+    command: &PluginCommand,
+    directory: Option<&Path>,
+    inheritance: &Inheritance,
+) -> Option<PathBuf> {
+    let directory = directory.or(inheritance.directory())?;
+    for argument in &command.arguments {
+        if argument == "-m" || argument == "-c" {
+            return Some(directory.to_owned());
+        }
+        let file = directory.join(argument);
+        if file.is_file() {
+            return file.parent().map(Path::to_owned);
+        }
+    }
+    let program = executable(command, directory, inheritance)?;
+    program.parent().map(Path::to_owned)
+}
+
 /// Finds the file that the operating system will run.
 fn executable(command: &PluginCommand, directory: &Path, inheritance: &Inheritance) -> Option<PathBuf> {
     let program = &command.program;
@@ -124,6 +145,31 @@ mod tests {
         let mut own = command("files", &[]);
         own.environment.push(("PATH".into(), "/nowhere".into()));
         assert_eq!(PluginCode::look(&own, None, &inheritance), None);
+    }
+
+    #[test]
+    fn a_plugin_is_at_home_where_its_own_code_is_and_not_where_its_interpreter_is() {
+        let folder_of = tempfile::tempdir().unwrap();
+        let work = folder_of.path();
+        fs::create_dir(work.join("plugin")).unwrap();
+        fs::create_dir(work.join("bin")).unwrap();
+        fs::write(work.join("plugin/main.py"), "").unwrap();
+        build(&work.join("bin/python"), b"\x7fELF");
+        let python = work.join("bin/python");
+        let python = python.to_str().unwrap();
+        let inheritance = Inheritance::now().with("PATH", work.join("bin").to_str().unwrap());
+        for (program, arguments, home) in [
+            (python, &[][..], "bin"),
+            ("python", &[], "bin"),
+            (python, &["--quiet"], "bin"),
+            (python, &["-u", "plugin/main.py", "more"], "plugin"),
+            (python, &["-u", "-m", "pulumi.dynamic"], ""),
+            (python, &["-c", "pass", "plugin/main.py"], ""),
+        ] {
+            let command = command(program, arguments);
+            let found = folder(&command, Some(work), &inheritance).unwrap();
+            assert_eq!(found.join("."), work.join(home).join("."), "{arguments:?}");
+        }
     }
 
     #[test]

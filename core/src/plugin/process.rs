@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     os::unix::process::ExitStatusExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     sync::{
         Arc,
@@ -22,7 +22,7 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     plugin::{
-        DiagnosticSink, Inheritance, OutputRoute, PluginCommand, PluginTimeouts,
+        DiagnosticSink, Inheritance, OutputRoute, PluginCommand, PluginTimeouts, code,
         disposition::ignores_interrupts,
         guard::{Group, Guard, Lifeline},
         output::Stream,
@@ -64,6 +64,8 @@ pub struct Start {
 /// A running plugin. Dropping it kills it and all that it started.
 pub struct PluginProcess {
     program: String,
+    /// Where its code is.
+    folder: Option<PathBuf>,
     port: u16,
     watched: Watched,
     route: Arc<OutputRoute>,
@@ -120,6 +122,7 @@ impl PluginProcess {
     /// Dropping the future ends the process.
     pub async fn start(start: Start, runtime: &Runtime) -> Result<Self> {
         let program = start.command.program.display().to_string();
+        let folder = code::folder(&start.command, start.directory.as_deref(), &start.inheritance);
         let cannot_start = |error: std::io::Error| {
             plugin_error(format!("could not start plugin [{program}]: {error}")).with_source(error)
         };
@@ -163,6 +166,7 @@ impl PluginProcess {
                     });
                     return Ok(Self {
                         program,
+                        folder,
                         port,
                         watched,
                         route,
@@ -198,6 +202,12 @@ impl PluginProcess {
     #[must_use]
     pub fn program(&self) -> &str {
         &self.program
+    }
+
+    /// Returns the folder that its code is in, where that is known.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// Returns where its lines go.

@@ -66,6 +66,7 @@ async fn a_plugin_gets_its_arguments_and_environment_and_is_heard_after_its_port
     .await
     .unwrap();
     assert_eq!(process.port(), 4711);
+    assert_eq!(process.folder(), Some(folder.path()));
     let mut lines = [seen.recv().await.unwrap(), seen.recv().await.unwrap()];
     lines.sort_by(|left, right| right.message.cmp(&left.message));
     assert_eq!(lines[0], Diagnostic::new(Severity::Debug, "127.0.0.1:1 yes shop"));

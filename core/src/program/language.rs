@@ -1,10 +1,11 @@
 //! Programs in other processes, or behind an SDK's own server: run through the LanguageRuntime protocol.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
-use stackwright_proto::pulumirpc::{
-    ProgramInfo, RunRequest, RunResponse, language_runtime_client::LanguageRuntimeClient,
+use stackwright_proto::{
+    pulumirpc::{ProgramInfo, RunRequest, RunResponse, language_runtime_client::LanguageRuntimeClient},
+    values::{Struct, Value, value::Kind},
 };
 use tonic::{
     Code, Status,
@@ -175,6 +176,11 @@ impl Program for LanguageRuntimeProgram {
         };
         self.run_at(client, &context, hearing).await
     }
+
+    /// As where a project names a runtime that listens already: `runtime: {name: client, options: {address: …}}`.
+    fn runtime_options(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("address".to_owned(), self.address.clone())])
+    }
 }
 
 impl std::fmt::Debug for LanguageRuntimeProgram {
@@ -209,7 +215,14 @@ fn request(info: &RunInfo, address: &str) -> RunRequest {
     }
 }
 
-/// Says where the program is.
+fn option((name, value): (&String, &String)) -> (String, Value) {
+    let value = Value {
+        kind: Some(Kind::StringValue(value.clone())),
+    };
+    (name.clone(), value)
+}
+
+/// Says where the program is, and with which options of its runtime it runs.
 fn place(info: &RunInfo) -> ProgramInfo {
     let directory = match &info.root_directory {
         Some(directory) => directory.display().to_string(),
@@ -219,6 +232,8 @@ fn place(info: &RunInfo) -> ProgramInfo {
         root_directory: directory.clone(),
         program_directory: directory,
         entry_point: HERE.to_owned(),
-        options: None,
+        options: Some(Struct {
+            fields: info.runtime_options.iter().map(option).collect(),
+        }),
     }
 }

@@ -24,6 +24,11 @@ pub trait Program: Send + Sync + 'static {
     /// # Errors
     /// [`crate::ErrorKind::Program`] when the program raised an error of its own; the run fails with it.
     async fn run(&self, context: ProgramContext) -> Result<()>;
+
+    /// Returns options of its runtime, by name, that are known without the project; the project's own go before them.
+    fn runtime_options(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 }
 
 /// What a program is given: who it is, and what it talks to. Cheap to clone.
@@ -53,6 +58,8 @@ pub struct RunInfo {
     pub organization: String,
     /// The folder of the project, from which source positions are told.
     pub root_directory: Option<PathBuf>,
+    /// The options of the project's runtime, by name.
+    pub runtime_options: BTreeMap<String, String>,
     /// Configuration by `namespace:name`, in the clear; structured values are JSON texts.
     pub config: BTreeMap<String, String>,
     /// Those keys whose values are secret.

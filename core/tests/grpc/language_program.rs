@@ -40,6 +40,9 @@ async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_t
             (info.root_directory.as_str(), info.entry_point.as_str()),
             ("/project", ".")
         );
+        let options = info.options.unwrap().fields;
+        let names: Vec<&str> = options.keys().map(AsRef::as_ref).collect();
+        assert_eq!(names, ["address", "virtualenv"]);
         let mut client = client(&request.monitor_address).await;
         let told = client.get_deployment_info(()).await.unwrap().into_inner();
         assert_eq!(told.organization, "acme");
@@ -62,6 +65,7 @@ async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_t
     let settings = StackSettings {
         program: Some(program),
         root_directory: Some("/project".into()),
+        runtime_options: [("virtualenv".to_owned(), "venv".to_owned())].into(),
         organization: "acme".to_owned(),
         ..StackSettings::default()
     };

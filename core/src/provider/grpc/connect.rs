@@ -1,7 +1,6 @@
 //! Connecting to a provider and greeting it.
 
 use std::{
-    path::PathBuf,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -109,7 +108,7 @@ impl GrpcProvider {
             .peer
             .process
             .as_ref()
-            .and_then(|process| PathBuf::from(process.program()).parent().map(PathBuf::from))
+            .and_then(PluginProcess::folder)
             .map(|directory| directory.display().to_string());
         let message = ProviderHandshakeRequest {
             engine_address: request.engine_address.unwrap_or_default(),
