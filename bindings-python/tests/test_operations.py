@@ -212,6 +212,41 @@ def test_a_listener_may_be_a_coroutine_function(make_engine: MakeEngine, memory:
     asyncio.run(run())
 
 
+# demand 3.2 trap 12
+def test_a_slow_listener_holds_up_nobody_and_misses_nothing(make_engine: MakeEngine) -> None:
+    count = 300
+    heard: list[sw.Event] = []
+
+    def program(ctx: sw.Context) -> None:
+        for index in range(count):
+            ctx.resource(THING, f"t{index}", {})
+
+    async def run() -> None:
+        created = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        class Counting(Memory):
+            def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+                result = super().create(request)
+                if len(self.things) == count:
+                    loop.call_soon_threadsafe(created.set)
+                return result
+
+        async def listen(event: sw.Event) -> None:
+            # The first event is not dealt with before the last resource has been created.
+            await asyncio.wait_for(created.wait(), 60)
+            heard.append(event)
+
+        async with make_engine(mem=Counting()) as engine:
+            stack = await engine.stack("shop/dev", program)
+            result = await stack.up(on_event=listen)
+        assert result.changes == {"create": count + 1}
+        assert [event.sequence for event in heard] == list(range(len(heard)))
+        assert len(heard) > 2 * count and isinstance(heard[-1], sw.CancelEvent)
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("is_async", [True, False])
 def test_what_a_listener_raises_leaves_the_result_within_reach(make_engine: MakeEngine, memory: Memory, is_async: bool) -> None:
     raised = RuntimeError("no ear for it")

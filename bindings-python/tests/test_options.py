@@ -185,6 +185,30 @@ def test_what_is_given_as_functions_may_have_more_than_is_needed() -> None:
     sw.Engine(store="memory://", stack_reader=Reader(), fetch=fetch, secrets=Vault(), installer=lambda plugin: None)
 
 
+# demand 3.2 trap 5
+@pytest.mark.parametrize("verb", ["preview", "up", "refresh", "destroy"])
+def test_what_is_recorded_of_a_missing_plugin_comes_with_what_a_host_can_do_about_it(make_engine: MakeEngine, verb: str) -> None:
+    def urn(type: str, name: str) -> str:
+        return f"urn:pulumi:dev::shop::{type}::{name}"
+
+    provider = {"urn": urn("pulumi:providers:nowhere", "default"), "custom": True, "id": "1", "type": "pulumi:providers:nowhere"}
+    thing = {"urn": urn("nowhere:index:Thing", "a"), "custom": True, "id": "a-1", "type": "nowhere:index:Thing"}
+    thing["provider"] = f"{provider['urn']}::1"
+
+    async def run() -> None:
+        async with make_engine() as engine:
+            stack = await engine.stack("shop/dev", lambda ctx: ctx.resource("nowhere:index:Thing", "a"))
+            await stack.import_deployment({"version": 3, "deployment": {"resources": [provider, thing]}})
+            with pytest.raises(sw.Error, match="no resource plugin 'pulumi-resource-nowhere' found in the workspace or on your") as caught:
+                await getattr(stack, verb)()
+            (hint,) = caught.value.hints
+            assert all(f"({option})" in hint for option in ("plugins", "providers", "resolver", "installer"))
+            kept = await stack.export_deployment()
+            assert [record["urn"] for record in kept["deployment"]["resources"]][-1] == thing["urn"]
+
+    asyncio.run(run())
+
+
 def test_a_missing_plugin_comes_with_what_a_host_can_do_about_it(make_engine: MakeEngine) -> None:
     async def run() -> None:
         async with make_engine() as engine:

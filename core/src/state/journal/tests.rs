@@ -162,6 +162,59 @@ async fn a_journal_cut_anywhere_recovers_what_was_durable_before_the_cut() {
     );
 }
 
+/// Encrypts as the inner one does, and notes how many values came at a time.
+struct Counting {
+    inner: Arc<dyn SecretsManager>,
+    batches: std::sync::Mutex<Vec<usize>>,
+}
+
+#[async_trait::async_trait]
+impl SecretsManager for Counting {
+    fn kind(&self) -> &str {
+        self.inner.kind()
+    }
+
+    fn state(&self) -> Option<serde_json::Value> {
+        self.inner.state()
+    }
+
+    fn identity(&self) -> Arc<str> {
+        self.inner.identity()
+    }
+
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
+        self.batches.lock().unwrap().push(plaintexts.len());
+        self.inner.encrypt(plaintexts).await
+    }
+
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
+        self.inner.decrypt(ciphertexts).await
+    }
+}
+
+// demand 3.2 trap 7
+#[tokio::test]
+async fn the_secrets_of_entries_that_are_written_together_are_encrypted_in_one_batch() {
+    let stack = stack().await;
+    let kept = Arc::new(MemoryJournal::default());
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let journal = Journal::start(Ledger::new(Snapshot::default()), Arc::clone(&kept) as _, &runtime);
+    let other = Stack { journal, ..stack };
+    for name in ["a", "b", "c"] {
+        other.create(name).await;
+    }
+    let entries = kept.entries();
+    assert_eq!(entries.len(), 6);
+    let secrets = Counting {
+        inner: Base64Provider.open("b64", None).await.unwrap(),
+        batches: std::sync::Mutex::default(),
+    };
+    let lines = codec::encode_entries(&entries, Some(&secrets)).await.unwrap();
+    assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 6);
+    let batches = secrets.batches.lock().unwrap().clone();
+    assert_eq!(batches, [6], "one secret an entry, and one call for all");
+}
+
 #[tokio::test]
 async fn damage_before_the_last_line_is_an_error_that_names_the_line() {
     let stack = stack().await;
