@@ -112,7 +112,11 @@ test("the options of operations are those of the engine", async () => {
         pluginPaths: [],
         pluginCommands: [],
     });
-    const stack = await engine.stack("shop/dev", engine.config("shop", {}), { create: true, tags: {} });
+    const stack = await engine.stack("shop/dev", engine.config("shop", {}), {
+        create: true,
+        tags: {},
+        runtimeOptions: {},
+    });
     assert.throws(
         () => stack.start("refresh", JSON.stringify({ nonesuch: 1 })),
         (error) => {
