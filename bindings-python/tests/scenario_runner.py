@@ -6,6 +6,7 @@ The protocol is described in ``scenarios/PROTOCOL.md``: one JSON object on each 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import sys
@@ -152,7 +153,9 @@ async def main() -> None:
     def listen() -> None:
         for line in sys.stdin:
             loop.call_soon_threadsafe(actor.hear, line)
-        loop.call_soon_threadsafe(actor.over.set)
+        # After a "bye" the loop may be gone before the input is.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(actor.over.set)
 
     threading.Thread(target=listen, daemon=True).start()
     await actor.over.wait()
