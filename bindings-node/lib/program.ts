@@ -7,6 +7,7 @@ import type { Native } from "./native";
 import { described } from "./options";
 import { Run, runProgram } from "./run";
 import { runSdkProgram, SdkProgram } from "./sdk";
+import { refuseUnwrapped } from "./sdk/outside";
 
 /** A program that a language runtime runs which listens already. */
 export class LanguageRuntime {
@@ -46,6 +47,7 @@ export function addProgram(bridge: Bridge, program: AnyProgram): Native.ProgramE
 }
 
 async function runOwnProgram(run: Run, program: Program): Promise<void> {
+    refuseUnwrapped();
     const body = async () => {
         const context = new ProgramContext(run);
         let returned = false;

@@ -145,6 +145,38 @@ test("a resource outside of any run does not change how the process ends", () =>
     assert.deepEqual(lines, ["invalid_input"]);
 });
 
+test("a program of the SDK that is not wrapped fails and deletes nothing, also before any SDK program ran", () => {
+    const { status, lines, stderr } = host(`
+        import { createRequire } from "node:module";
+        const provider = new Memory();
+        const stack = await memoryEngine(provider).stack("shop/dev");
+        await stack.up({ program: (context) => void context.resource("mem:index:Thing", "a", {}) });
+        say([await outcome(stack.preview({ program: () => void new Thing("a", {}) }))]);
+        for (const program of [
+            async () => ({ id: new Thing("a", {}).id }),
+            () => { try { new Thing("a", {}); } catch { /* and goes on */ } },
+            async () => { await pulumi.runtime.invoke("mem:index:double", { x: 1 }).catch(() => undefined); },
+            async () => {
+                const require = createRequire(import.meta.url);
+                for (const file of Object.keys(require.cache)) {
+                    if (file.includes("/@pulumi/pulumi/")) { delete require.cache[file]; }
+                }
+                const other = require("@pulumi/pulumi");
+                say([other !== pulumi && other.CustomResource !== pulumi.CustomResource]);
+                new other.CustomResource("mem:index:Thing", "a", {});
+            },
+        ]) {
+            say([await outcome(stack.up({ program })), [...provider.things.keys()]]);
+        }
+        say([await outcome(stack.up({ program: sdkProgram(() => void new Thing("a", {})) })), [...provider.things.keys()]]);
+    `);
+    assert.equal(status, 0, stderr);
+    const refused =
+        "program: the program uses @pulumi/pulumi, but was not wrapped: give sdkProgram(program) in place of the function itself";
+    const kept = [refused, ["a-1"]];
+    assert.deepEqual(lines, [[refused], kept, kept, kept, [true], kept, ["succeeded", ["a-1"]]]);
+});
+
 test("a worker thread has an engine of its own, and both end", () => {
     const { status, lines, stderr } = host(`
         import { Worker } from "node:worker_threads";

@@ -40,7 +40,7 @@ export async function runSdkProgram(run: Run, { program, sdk: from }: SdkProgram
         return;
     }
     installLog(sdk);
-    refuseOutside(sdk);
+    refuseOutside(sdk.state.getGlobalStore());
     await runProgram(
         run,
         () => sdk.state.withLocalStorage(() => body(sdk, run, program)),

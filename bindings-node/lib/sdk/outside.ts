@@ -1,13 +1,50 @@
-/** What a resource meets that is made outside of any run: a clear error instead of a silent nothing. */
+/** What a resource of the SDK meets that no SDK program's run makes: a clear error instead of a silent nothing. */
 import { InvalidInputError } from "../errors";
-import type { Sdk } from "./find";
+import { currentRun } from "../run";
+import type { SdkStore } from "./find";
+
+/** Where all copies of the SDK in a process keep their common store, from the first use of one on. */
+const STORE = "globalStore";
+
+/** Makes the SDK refuse what no SDK program's run makes, also a copy that is loaded only later. */
+export function refuseUnwrapped(): void {
+    const existing = Object.getOwnPropertyDescriptor(globalThis, STORE);
+    if (existing?.get !== undefined) {
+        return;
+    }
+    if (existing?.value !== undefined) {
+        refuse(existing.value);
+        return;
+    }
+    Object.defineProperty(globalThis, STORE, {
+        configurable: true,
+        // Until the SDK comes, nothing of this is to be seen.
+        enumerable: false,
+        get: () => undefined,
+        set(store: unknown) {
+            Object.defineProperty(globalThis, STORE, {
+                configurable: true,
+                enumerable: true,
+                writable: true,
+                value: store,
+            });
+            refuse(store);
+        },
+    });
+}
+
+function refuse(store: unknown): void {
+    // Somebody else may keep something of their own under this name.
+    if ((store as Partial<SdkStore> | null)?.settings?.options !== undefined) {
+        refuseOutside(store as SdkStore);
+    }
+}
 
 /**
  * Makes the SDK's process-wide settings refuse to register anything, unless the host has settings of its own there
  * (a program of its own, or mocks), now or later: those win.
  */
-export function refuseOutside(sdk: Sdk): void {
-    const store = sdk.state.getGlobalStore();
+export function refuseOutside(store: SdkStore): void {
     const { settings } = store;
     const existing = Object.getOwnPropertyDescriptor(settings, "monitor");
     if (existing?.get !== undefined || settings.monitor !== undefined || settings.options.monitorAddr) {
@@ -22,15 +59,7 @@ export function refuseOutside(sdk: Sdk): void {
             // The resource has announced itself already: what is refused here is not waited for, and is no leak.
             settings.rpcDone = Promise.resolve();
             store.leakCandidates.clear();
-            throw new InvalidInputError(
-                "a resource was made outside of any program's run, so that it belongs to no stack",
-                {
-                    hints: [
-                        "make resources inside the program function, or in code that it calls or awaits",
-                        "a listener that was registered outside of the run does not belong to it: use AsyncResource.bind",
-                    ],
-                },
-            );
+            throw refusal();
         },
         set(monitor: unknown) {
             if (settings.options.monitorAddr === "mock") {
@@ -44,4 +73,22 @@ export function refuseOutside(sdk: Sdk): void {
             });
         },
     });
+}
+
+function refusal(): InvalidInputError {
+    const run = currentRun();
+    if (run === undefined) {
+        return new InvalidInputError("a resource was made outside of any program's run, so that it belongs to no stack", {
+            hints: [
+                "make resources inside the program function, or in code that it calls or awaits",
+                "a listener that was registered outside of the run does not belong to it: use AsyncResource.bind",
+            ],
+        });
+    }
+    const error = new InvalidInputError(
+        "the program uses @pulumi/pulumi, but was not wrapped: give sdkProgram(program) in place of the function itself",
+    );
+    // A program that caught this would go on to its end, and all that it has not registered would be deleted.
+    run.fail(error);
+    return error;
 }
