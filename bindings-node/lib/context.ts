@@ -7,6 +7,7 @@ import { described, type Names } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
 import { Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
+import { untraced } from "./tracing";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
 
 /** One former name of a resource: a URN, or the parts that differ. */
@@ -164,7 +165,7 @@ export class ProgramContext {
     component(type: string, name: string, inputs: Inputs = {}, options: ResourceOptions = {}): Component {
         const answer = this.#register(type, name, false, inputs, options);
         const register = (component: Component, outputs: object) => {
-            const registered = this.#outputs(component, outputs as Inputs);
+            const registered = untraced(() => this.#outputs(component, outputs as Inputs));
             this.#track(registered);
             return registered;
         };
@@ -178,7 +179,7 @@ export class ProgramContext {
     read(type: string, name: string, id: Input, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
         requireNamed(type, name, inputs);
         checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
-        const answer = (async () => {
+        const answer = untraced(async () => {
             this.#refuseLate(`the resource "${name}" was read`);
             const [settledId, sent, settings] = [await resolve(id), await resolve(inputs, inputsOf(name)), await this.#settings(options)];
             const plainId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
@@ -192,7 +193,7 @@ export class ProgramContext {
             return this.#run.request<Registered>((call) =>
                 this.#native.read(this.#run.number, call, document, sent.value),
             );
-        })();
+        });
         return new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun, this.#await);
     }
 
@@ -204,7 +205,7 @@ export class ProgramContext {
         const what = `the arguments of ${token}`;
         requireValues(inputs, what);
         checkOptions(`the call of ${token}`, options, INVOKE_OPTIONS);
-        const traced = (async () => {
+        const traced = untraced(async () => {
             this.#refuseLate(`the function ${token} was called`);
             const sent = await resolve(inputs, what);
             if (containsUnknown(sent.value)) {
@@ -216,7 +217,7 @@ export class ProgramContext {
                 this.#native.invoke(this.#run.number, call, document, sent.value),
             );
             return { value, sources: sent.sources };
-        })();
+        });
         let observed = false;
         this.#await(traced, () => observed);
         return new Output<PropertyMap>(traced, () => (observed = true), this.#await);
@@ -334,7 +335,7 @@ export class ProgramContext {
             );
         }
         checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
-        return (async () => {
+        return untraced(async () => {
             const settings = await this.#settings(options);
             const names = Object.keys(inputs);
             const sent: PropertyMap = {};
@@ -358,7 +359,7 @@ export class ProgramContext {
             return this.#run.request<Registered>((call) =>
                 this.#native.register(number, call, type, name, custom, sent, document),
             );
-        })();
+        });
     }
 
     async #outputs(component: Component, outputs: Inputs): Promise<void> {

@@ -1,6 +1,7 @@
 /** Values that come from resources: they carry the resources that they came from. */
 import { DEPTH_LIMIT, explained, TOO_DEEP } from "./circles";
 import { Resource } from "./resource";
+import { currentTrace, Trace } from "./tracing";
 import { brandOf, isSecret, isUnknown, type PropertyValue, Secret } from "./values";
 
 /** What a program can pass as an input: values, outputs, resources, and promises of them, at any depth. */
@@ -48,10 +49,20 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
         rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
     ): Promise<A | B> {
         this.#observe();
-        return this.traced.then((traced) => traced.value as T).then(fulfilled, rejected);
+        const trace = currentTrace();
+        return this.traced
+            .then(({ value, sources }) => {
+                trace?.add(value, sources);
+                return value as T;
+            })
+            .then(fulfilled, rejected);
     }
 
-    /** Makes another output of this one's value. Unknown values stay unknown, and what is made of a secret is one. */
+    /**
+     * Makes another output of this one's value. Unknown values stay unknown, and what is made of a secret is one. What the
+     * function returns may be or hold outputs: all that they come from is carried on, as is that of outputs and resources
+     * which the function awaits.
+     */
     apply<U>(make: (value: T extends Secret<infer V> ? V : T) => U | PromiseLike<U>): Output<Awaited<U>> {
         return this.derive(
             this.traced.then(async ({ value, sources }) => {
@@ -62,11 +73,9 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
                 if (isUnknown(plain)) {
                     return { value, sources };
                 }
-                const made = await resolve((await make(plain as never)) as Input);
-                return {
-                    value: isSecret(value) && !isSecret(made.value) ? new Secret(made.value) : made.value,
-                    sources: new Set([...sources, ...made.sources]),
-                };
+                const trace = new Trace();
+                trace.add(value, sources);
+                return trace.close(await trace.run(() => take(make(plain as never))));
             }),
         );
     }
@@ -80,6 +89,12 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
             this.#observe();
         };
         return new Output<U>(traced, observe, this.#track);
+    }
+
+    /** @internal The value with its sources, for somebody who looks after a failure. */
+    take(): Promise<Traced> {
+        this.#observe();
+        return this.traced;
     }
 
     /** Returns the output of one property of an object, or of one element of a list. */
@@ -97,6 +112,11 @@ export class Output<T = PropertyValue> implements PromiseLike<T> {
     toJSON(): never {
         throw new Error("an output is not JSON: make the JSON of its value with apply(), or await it");
     }
+}
+
+/** Awaits what a function of `apply()` has returned; what it awaits on the way is recorded for that function. */
+async function take(made: unknown): Promise<Traced> {
+    return made instanceof Output ? made.take() : resolve((await made) as Input);
 }
 
 /**

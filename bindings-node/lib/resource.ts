@@ -1,5 +1,6 @@
 /** Resources of our own API: registered as soon as they are made, awaited only by those who want to. */
 import { Output, type Traced, type Track } from "./output";
+import { currentTrace } from "./tracing";
 import { type PropertyMap, ResourceReference, Unknown } from "./values";
 
 /** A resource as the engine answered it. */
@@ -59,6 +60,7 @@ export class Resource implements PromiseLike<Registered> {
         rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
     ): Promise<A | B> {
         this.#observed = true;
+        currentTrace()?.add(undefined, [this]);
         return this.answer.then(fulfilled, rejected);
     }
 

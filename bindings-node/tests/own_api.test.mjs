@@ -79,6 +79,87 @@ test("values carry their dependencies, property by property", async () => {
     assert.deepEqual([...byName.c.dependencies].sort(), [byName.a.urn, byName.b.urn].sort());
 });
 
+test("what a function of apply returns or awaits is carried on with all that it comes from", async () => {
+    const made = {
+        nested: (a, b) => a.get("content").apply((x) => b.get("content").apply((y) => x + y)),
+        returned: (a, b) => a.get("content").apply(() => b.get("content")),
+        asynchronous: (a, b) => a.get("content").apply(async () => b.get("content")),
+        awaited: (a, b) => a.get("content").apply(async (x) => x + (await b.get("content"))),
+        inside: (a, b) => a.get("content").apply((x) => ({ list: [x, b.get("content")] })),
+        resource: (a, b) => a.get("content").apply(async (x) => x + (await b).outputs.content),
+        whole: (a, b) => a.get("content").apply(() => b).get("urn"),
+        deep: (a, b) => a.get("content").apply(async (x) => {
+            await new Promise((resolve) => setImmediate(resolve));
+            return (await Promise.all([b.get("content").apply((y) => x + y)]))[0];
+        }),
+    };
+    const stack = await memoryEngine().stack("shop/dev", {
+        program: (context) => {
+            const a = context.resource(THING, "a", { content: "x" });
+            const b = context.resource(THING, "b", { content: "y" });
+            for (const [name, make] of Object.entries(made)) {
+                context.resource(THING, name, { content: make(a, b) });
+            }
+            const parent = context.component("mem:index:Group", "group");
+            const inner = a.get("content").apply(async (x) => {
+                // What the context does for this one is nothing that the result comes from.
+                await context.resource(THING, "below", { content: x }, { parent }).get("size").apply(() => 1);
+                return x;
+            });
+            context.resource(THING, "above", { content: inner });
+        },
+    });
+    await stack.up();
+    const byName = Object.fromEntries((await records(stack)).map((record) => [record.urn.split("::").at(-1), record]));
+    const both = [byName.a.urn, byName.b.urn].sort();
+    for (const name of Object.keys(made)) {
+        assert.deepEqual([...byName[name].propertyDependencies.content].sort(), both, name);
+        assert.deepEqual([...byName[name].dependencies].sort(), both, name);
+    }
+    assert.equal(byName.deep.inputs.content, "xy");
+    assert.deepEqual([...byName.above.dependencies].sort(), [byName.a.urn, byName.below.urn].sort());
+});
+
+test("what a function of apply makes of an awaited secret is one, and of an unknown is not known", async () => {
+    let preview;
+    const stack = await memoryEngine().stack("shop/dev", {
+        config: { password: secret("hunter2") },
+        program: async (context) => {
+            const a = context.resource(THING, "a", { content: "x" });
+            const b = context.resource(THING, "b", { content: context.config("password") });
+            const known = a.get("content");
+            context.export("returned", known.apply((x) => b.get("content").apply((y) => x + y)));
+            context.export("awaited", known.apply(async (x) => x + (await b.get("content")).value));
+            preview = await known.apply(async (x) => `${x}${await a.get("size")}`);
+            const nested = await known.apply(() => a.get("size").apply((size) => size + 1));
+            if (context.dryRun) {
+                assert.ok(preview instanceof Unknown);
+                assert.ok(nested instanceof Unknown);
+            } else {
+                assert.deepEqual([preview, nested], ["x1", 2]);
+            }
+        },
+    });
+    await stack.preview();
+    await stack.up();
+    const { returned, awaited } = await stack.outputs();
+    assert.ok(returned instanceof Secret && awaited instanceof Secret);
+    assert.deepEqual([returned.value, awaited.value], ["xhunter2", "xhunter2"]);
+});
+
+test("a failure of what a function of apply returns is for whoever awaits the result", async () => {
+    const provider = new Memory();
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: async (context) => {
+            const known = context.resource(THING, "a", { content: "x" }).get("content");
+            const failing = () => known.apply(() => { throw new Error("no"); });
+            assert.equal((await failureOf(Promise.resolve(known.apply(failing)))).message, "no");
+            assert.equal((await failureOf(Promise.resolve(known.apply(async () => failing())))).message, "no");
+        },
+    });
+    assert.equal((await stack.up()).changes.create, 2);
+});
+
 test("components group resources, and depending on one is depending on what is in it", async () => {
     const stack = await memoryEngine().stack("shop/dev", {
         program: async (context) => {

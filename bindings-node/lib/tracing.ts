@@ -1,0 +1,49 @@
+/** What a function of `apply()` awaits: what comes of that belongs to what it makes. */
+import { AsyncLocalStorage } from "node:async_hooks";
+
+import type { Traced } from "./output";
+import type { Resource } from "./resource";
+import { isSecret, isUnknown, type PropertyValue, Secret, Unknown } from "./values";
+
+const current = new AsyncLocalStorage<Trace | undefined>();
+
+/** All that one call of a function has awaited so far. */
+export class Trace {
+    readonly #sources = new Set<Resource>();
+    #secret = false;
+    #unknown = false;
+
+    /** Runs a function whose awaits are recorded here, those of inner functions of `apply()` excepted. */
+    run<T>(body: () => T): T {
+        return current.run(this, body);
+    }
+
+    /** Records a value and what it came from. */
+    add(value: unknown, sources: Iterable<Resource>): void {
+        this.#secret ||= isSecret(value);
+        this.#unknown ||= isUnknown(value) || (isSecret(value) && isUnknown(value.value));
+        for (const source of sources) {
+            this.#sources.add(source);
+        }
+    }
+
+    /** Returns what was made, with all that came in: of a secret it is one, and of an unknown it is not known. */
+    close(made: Traced): Traced {
+        this.add(undefined, made.sources);
+        const value: PropertyValue = this.#unknown && !isUnknown(made.value) ? new Unknown() : made.value;
+        return {
+            value: this.#secret && !isSecret(value) ? new Secret(value) : value,
+            sources: this.#sources,
+        };
+    }
+}
+
+/** Returns the record of the function that is running, if one of `apply()` is. */
+export function currentTrace(): Trace | undefined {
+    return current.getStore();
+}
+
+/** Runs code of this package that awaits resources for its own ends, not for what the running function makes. */
+export function untraced<T>(body: () => T): T {
+    return current.getStore() === undefined ? body() : current.run(undefined, body);
+}
