@@ -119,7 +119,7 @@ impl ProviderSource for RunSource {
     }
 
     async fn release(&self, provider: Arc<dyn Provider>) {
-        if !self.shared.contains(&provider) {
+        if !self.shared.let_go(&provider) {
             provider.close().await;
         }
     }

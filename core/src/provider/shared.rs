@@ -50,7 +50,14 @@ impl SharedProviders {
 /// The providers of the host that one run uses.
 pub(super) struct SharedInRun {
     all: SharedProviders,
-    here: Mutex<Vec<Arc<dyn Provider>>>,
+    here: Mutex<Vec<Here>>,
+}
+
+/// A provider of the host, which stays known as such when the run has let it go.
+struct Here {
+    provider: Arc<dyn Provider>,
+    /// How many provider resources of the run it serves.
+    instances: usize,
 }
 
 impl SharedInRun {
@@ -61,34 +68,61 @@ impl SharedInRun {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<dyn Provider>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Here>> {
         self.here.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that the run uses `provider`.
+    /// Notes that `provider` serves one more provider resource of the run.
     pub(super) fn add(&self, provider: &Arc<dyn Provider>) {
         let mut here = self.lock();
-        if !here.iter().any(|known| Arc::ptr_eq(known, provider)) {
+        let place = here
+            .iter()
+            .position(|known| Arc::ptr_eq(&known.provider, provider));
+        let place = place.unwrap_or_else(|| {
+            here.push(Here {
+                provider: Arc::clone(provider),
+                instances: 0,
+            });
+            here.len() - 1
+        });
+        here[place].instances += 1;
+        if here[place].instances == 1 {
             self.all.enter(provider);
-            here.push(Arc::clone(provider));
         }
     }
 
-    /// Tells whether `provider` is code of the host, which is let go but not closed.
-    pub(super) fn contains(&self, provider: &Arc<dyn Provider>) -> bool {
-        self.lock().iter().any(|known| Arc::ptr_eq(known, provider))
+    /// Notes that `provider` serves one less; a run may be kept long after its end. Tells whether it is code of the host,
+    /// which is let go but not closed.
+    pub(super) fn let_go(&self, provider: &Arc<dyn Provider>) -> bool {
+        let mut here = self.lock();
+        let Some(known) = here
+            .iter_mut()
+            .find(|known| Arc::ptr_eq(&known.provider, provider))
+        else {
+            return false;
+        };
+        if known.instances > 0 {
+            known.instances -= 1;
+            if known.instances == 0 {
+                self.all.leave(provider);
+            }
+        }
+        true
     }
 
-    /// Tells whether other runs use `provider` as well.
+    /// Tells whether other runs use `provider`, which serves this one, as well.
     pub(super) fn is_used_elsewhere(&self, provider: &Arc<dyn Provider>) -> bool {
-        self.contains(provider) && self.all.runs(provider) > 1
+        let serves = |known: &Here| known.instances > 0 && Arc::ptr_eq(&known.provider, provider);
+        self.lock().iter().any(serves) && self.all.runs(provider) > 1
     }
 }
 
 impl Drop for SharedInRun {
     fn drop(&mut self) {
-        for provider in std::mem::take(&mut *self.lock()) {
-            self.all.leave(&provider);
+        for known in std::mem::take(&mut *self.lock()) {
+            if known.instances > 0 {
+                self.all.leave(&known.provider);
+            }
         }
     }
 }
@@ -109,13 +143,28 @@ mod tests {
         let (left, right) = (SharedInRun::new(all.clone()), SharedInRun::new(all.clone()));
         left.add(&provider);
         left.add(&provider);
-        assert!(left.contains(&provider) && !left.is_used_elsewhere(&provider));
-        assert!(!right.contains(&provider));
+        assert!(!left.is_used_elsewhere(&provider) && !right.let_go(&provider));
         right.add(&provider);
         assert!(left.is_used_elsewhere(&provider) && right.is_used_elsewhere(&provider));
         drop(right);
         assert!(!left.is_used_elsewhere(&provider));
         drop(left);
         assert_eq!(all.runs(&provider), 0);
+    }
+
+    #[test]
+    fn a_run_that_is_over_uses_nothing_even_if_it_is_kept() {
+        let all = SharedProviders::default();
+        let failure = Error::new(ErrorKind::Provider, "it is nowhere");
+        let provider: Arc<dyn Provider> = Arc::new(FailedProvider::new(&failure));
+        let (over, running) = (SharedInRun::new(all.clone()), SharedInRun::new(all.clone()));
+        over.add(&provider);
+        over.add(&provider);
+        running.add(&provider);
+        assert!(over.let_go(&provider) && running.is_used_elsewhere(&provider));
+        assert!(over.let_go(&provider) && !running.is_used_elsewhere(&provider));
+        assert!(over.let_go(&provider), "it is the host's for ever");
+        drop(over);
+        assert_eq!(all.runs(&provider), 1);
     }
 }

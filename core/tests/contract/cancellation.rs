@@ -1,14 +1,15 @@
 //! Cancellation: every loaded provider hears of it before the operation returns.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use stackwright::{
     ErrorKind, StackSettings,
     event::{EventPayload, OperationOutcome},
     operation::{OperationKind, OperationOptions},
+    program::from_fn,
 };
 
-use crate::fixture::{Scripted, program, stack};
+use crate::fixture::{Scripted, program, resource, stack};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancellation_reaches_every_provider_and_what_ran_is_recorded() {
@@ -37,6 +38,33 @@ async fn a_cancellation_reaches_every_provider_and_what_ran_is_recorded() {
         .map(|state| state.urn.name())
         .collect();
     assert!(names.contains(&"waits") && !names.contains(&"never"), "{names:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_hears_of_it_also_when_somebody_keeps_the_context_of_an_earlier_run() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let kept = Arc::new(Mutex::new(None));
+    let keeps = Arc::clone(&kept);
+    let earlier = from_fn(move |context| {
+        *keeps.lock().unwrap() = Some(context.clone());
+        async move {
+            context.monitor.register(resource("first", "1")).await?;
+            Ok(())
+        }
+    });
+    let earlier = stack.start(OperationKind::Update, OperationOptions::default(), Some(earlier));
+    assert!(earlier.wait().await.error.is_none() && kept.lock().unwrap().is_some());
+    let operation = stack.start(
+        OperationKind::Update,
+        OperationOptions::default(),
+        Some(program(&[("waits", "1")])),
+    );
+    provider.entered.notified().await;
+    operation.cancel();
+    let result = operation.wait().await;
+    assert_eq!(provider.cancelled(), 1);
+    assert_eq!(result.outcome, OperationOutcome::Canceled);
 }
 
 /// The summary counts as the reference engine's does; the result says what the host did.
