@@ -77,6 +77,18 @@ fn value(object: &Bound<'_, PyAny>, depth: usize) -> Result<ConfigValue, Misfit>
         return Ok(ConfigValue::plain(text.to_str()?));
     }
     if let Ok(dictionary) = object.cast::<PyDict>() {
+        if dictionary.len() == 1
+            && let Some(ciphertext) = dictionary.get_item("secure")?
+        {
+            // As configuration files have it, where nothing else may have this key alone.
+            return match ciphertext.extract() {
+                Ok(ciphertext) => Ok(ConfigValue::Secure(ciphertext)),
+                Err(_) => Err(Misfit::Kind(format!(
+                    "{{\"secure\": …}} around {}",
+                    convert::kind_of(&ciphertext)
+                ))),
+            };
+        }
         let entries = dictionary.iter().map(|(name, entry)| {
             let kind = || Misfit::Kind(format!("a key that is {}", convert::kind_of(&name)));
             let name: String = name.extract().map_err(|_| kind())?;

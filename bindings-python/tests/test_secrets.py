@@ -167,3 +167,7 @@ def test_a_first_preview_decrypts_what_the_hosts_own_encryption_has_encrypted() 
     with sync.Engine(store="memory://", secrets=Vault()) as engine:
         stack = engine.stack("shop/dev", secretive, config={"token": sw.Ciphertext("v:nekot")})
         assert stack.preview().outputs["token"] == sw.Secret("token")
+        stack = engine.stack("shop/dev", secretive, config={"token": {"secure": "v:nekot"}})
+        assert stack.preview().outputs["token"] == sw.Secret("token"), "as configuration files have it"
+        with pytest.raises(sw.InvalidInputError, match="shop:token is or holds .*secure.* int"):
+            engine.stack("shop/dev", config={"token": {"secure": 5}})

@@ -237,7 +237,8 @@ class Engine:
         :param program: Says what the stack is to be: a function with one parameter, of this package's own API, or one
             without any, of the Pulumi SDK; or a :class:`~stackwright.LanguageRuntime`.
         :param config: The configuration by ``namespace:name``, or by name for the project's own: texts, structures, and
-            :class:`~stackwright.Secret` around what is secret, or :class:`~stackwright.Ciphertext`. A setting of what is
+            :class:`~stackwright.Secret` around what is secret, or :class:`~stackwright.Ciphertext` (or, as files have it,
+            ``{"secure": "v1:…"}``) for what is encrypted already. A setting of what is
             returned: it is not kept with the stack, so say it again whenever the stack is opened.
         :param encryption_salt: What the :class:`~stackwright.Ciphertext` in the configuration was encrypted with, as
             ``encryptionsalt`` of the stack's configuration file has it; the engine needs the passphrase. A stack without a
