@@ -197,7 +197,7 @@ export class ProgramContext {
         return new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun, this.#await);
     }
 
-    /** Calls a function of a package. With unknown arguments it is not called, and the result is unknown. */
+    /** Calls a function of a package. It is not called, and the result is unknown, while what its arguments come from is planned. */
     invoke(token: string, inputs: Inputs = {}, options: InvokeOptions = {}): Output<PropertyMap> {
         if (typeof token !== "string") {
             throw new InvalidInputError(`the token of a function is a string, not ${described(token)}`);
@@ -211,12 +211,16 @@ export class ProgramContext {
             if (containsUnknown(sent.value)) {
                 return { value: new Unknown(), sources: sent.sources };
             }
-            const { dependencies: dependsOn, ...settings } = await this.#settings(options);
-            const document = JSON.stringify({ ...settings, ...(dependsOn === undefined ? {} : { dependsOn }), token });
+            const settings = await this.#settings(options);
+            addTo(settings, "dependencies", await urnsOf([...sent.sources]));
+            const { dependencies: dependsOn, ...rest } = settings as { dependencies?: string[] };
+            const document = JSON.stringify({ ...rest, dependsOn, token });
             const value = await this.#run.request<PropertyMap>((call) =>
                 this.#native.invoke(this.#run.number, call, document, sent.value),
             );
-            return { value, sources: sent.sources };
+            // The engine answers nothing for a call that has to wait for what is only planned.
+            const planned = this.dryRun && dependsOn?.length !== 0 && isEmpty(value);
+            return { value: planned ? new Unknown() : value, sources: sent.sources };
         });
         let observed = false;
         this.#await(traced, () => observed);

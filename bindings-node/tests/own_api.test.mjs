@@ -218,6 +218,37 @@ test("functions are called, and their results are usable", async () => {
     assert.deepEqual(outputs, { doubled: 6 });
 });
 
+test("a function is not called in a preview while what its arguments come from is only planned", async () => {
+    const provider = new Memory();
+    const called = [];
+    provider.invoke = ({ arguments: given, preview }) => (called.push([given, preview]), { result: { answer: 1 } });
+    const stack = await memoryEngine(provider).stack("shop/dev", {
+        program: (context) => {
+            const a = context.resource(THING, "a", { content: "abc" });
+            for (const [name, q] of Object.entries({
+                mirrored: a.get("content"),
+                unknown: a.id,
+                made: a.get("content").apply(() => 1),
+                partly: (async () => (await a.outputs)["size"])(),
+                whole: a,
+            })) {
+                // What a promise of the program itself comes from nobody can know.
+                const after = name === "partly" ? { dependsOn: a } : {};
+                context.export(name, context.invoke("mem:index:ask", { q }, after).get("answer"));
+            }
+        },
+    });
+    const { outputs } = await stack.preview();
+    assert.deepEqual(called, []);
+    assert.ok(Object.values(outputs).length === 5 && Object.values(outputs).every((value) => value instanceof Unknown));
+    await stack.up();
+    assert.equal(called.length, 5);
+    called.length = 0;
+    const { outputs: again } = await stack.preview();
+    assert.deepEqual(again, { mirrored: 1, unknown: 1, made: 1, partly: 1, whole: 1 });
+    assert.ok(called.length === 5 && called.every(([, preview]) => preview));
+});
+
 test("existing things are read", async () => {
     const provider = new Memory();
     provider.things.set("old-1", { content: "found" });
