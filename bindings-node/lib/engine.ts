@@ -206,6 +206,10 @@ export class Engine {
         requireMethods("stackReader", options.stackReader, ["stackOutputs", "stackResourceOutputs"]);
         requireMethods("secrets", options.secrets, ["encrypt", "decrypt"]);
         checkMembers(options, ENGINE_CHECKS, "an engine");
+        if (options.passphrase === "") {
+            const hint = "leave it out to have secrets only encoded";
+            throw new InvalidInputError(`passphrase takes a string that is not empty; ${hint}`);
+        }
         for (const [name, provider] of Object.entries(options.providers ?? {})) {
             refuseClass(name, provider);
         }

@@ -90,6 +90,7 @@ test("options of engines and stacks of a wrong type are refused when they are gi
         [{ secrets: { encrypt: () => [] } }, /secrets has no method decrypt\(\)/],
         [{ store: 5 }, /store takes a string, not a number, in the options of an engine/],
         [{ passphrase: 123456789 }, /passphrase takes a string, not a number, in the options of an engine/],
+        [{ passphrase: "" }, /passphrase takes a string that is not empty; leave it out to have secrets only encoded/],
         [{ sdk: 5 }, /sdk takes a path or a URL, not a number/],
         [{ plugins: { pathes: [] } }, /unknown member "pathes" of plugins .*did you mean "paths"/],
         [{ plugins: { paths: "a" } }, /plugins.paths takes an array of strings, not a string/],
