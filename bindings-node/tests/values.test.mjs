@@ -88,6 +88,10 @@ test("what is not a value is refused with its path", () => {
     refused({ a: { b: [1, () => 1] } }, /value: a\.b\[1\]: a function is not a value/);
     refused({ a: Promise.resolve(1) }, /a: a promise is not a value/);
     refused({ a: new Date() }, /a: a date is not a value/);
+    for (const opaque of [new Map([["b", 1]]), new Set([1]), /x/, new Error("x"), new (class Hidden { #b = 1; })()]) {
+        refused({ a: [opaque] }, /a\[0\]: an object of the class \w+, without properties of its own, is not a value/);
+    }
+    assert.deepEqual(roundTrip({ a: {}, b: Object.create(null) }), { a: {}, b: {} });
     refused({ a: 1n }, /a: a BigInt/);
     refused({ a: Symbol("x") }, /a: a symbol/);
     refused({ a: new ResourceReference("nonsense") }, /a: invalid URN/);

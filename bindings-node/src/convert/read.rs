@@ -192,6 +192,9 @@ impl Reader {
     fn object(&self, object: Js, depth: usize) -> Result<PropertyMap> {
         let names = self.scope.own_names(object)?;
         let length = self.scope.length(names)?;
+        if length == 0 {
+            self.refuse_opaque(object)?;
+        }
         let mut entries: Vec<(Key, PropertyValue)> = Vec::with_capacity(length as usize);
         for index in 0..length {
             let name = self.scope.element(names, index)?;
@@ -205,6 +208,25 @@ impl Reader {
             entries.push((key, value));
         }
         Ok(entries.into_iter().collect())
+    }
+
+    /// Refuses what keeps its content where nobody sees it: a Map, a Set, an Error, an object with private members only.
+    fn refuse_opaque(&self, object: Js) -> Result<()> {
+        let constructor = self.scope.get_named(object, "constructor")?;
+        if self.scope.kind(constructor)? != ValueType::napi_function {
+            return Ok(());
+        }
+        let name = self.scope.get_named(constructor, "name")?;
+        if self.scope.kind(name)? != ValueType::napi_string {
+            return Ok(());
+        }
+        let name = self.scope.as_text(name)?;
+        if name == "Object" {
+            return Ok(());
+        }
+        Err(Error::from_reason(format!(
+            "an object of the class {name}, without properties of its own, is not a value: pass plain data"
+        )))
     }
 
     fn branded(&self, value: Js, number: f64, depth: usize) -> Result<PropertyValue> {
