@@ -15,11 +15,12 @@ use stackwright_testkit::{
 
 const USAGE: &str = "\
 usage: scenarios --dir FOLDER [--face rust|c|python|node|relay] [--runner COMMAND] [--python PROGRAM] [--jobs N]
-                 [--only TEXT] [--verbose]
+                 [--only TEXT] [--scope all|binding|sample:K/N] [--verbose]
 
 Plays the stories of FOLDER. COMMAND starts the face's actor (see scenarios/PROTOCOL.md); the one of the
 Rust face is this program itself. In a relay each operation of a story is another face's, all on one stack.
-PROGRAM runs Python's actor, and is python3 otherwise. TEXT keeps the stories whose path contains it.";
+PROGRAM runs Python's actor, and is python3 otherwise. TEXT keeps the stories whose path contains it. The scope
+`binding` keeps the stories that depend on the binding, `sample:K/N` also the K-th of N parts of the others.";
 
 const FACES: [&str; 4] = ["rust", "c", "python", "node"];
 
@@ -31,7 +32,53 @@ struct Arguments {
     python: String,
     jobs: usize,
     only: String,
+    scope: Scope,
     verbose: bool,
+}
+
+/// Which stories of a folder are played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    All,
+    /// Those that depend on the binding.
+    Binding,
+    /// Those that depend on the binding, and one of `parts` equal parts of the others.
+    Sample {
+        part: u64,
+        parts: u64,
+    },
+}
+
+impl Scope {
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || format!("--scope: {text} is not all, binding or sample:K/N\n\n{USAGE}");
+        match text {
+            "all" => Ok(Self::All),
+            "binding" => Ok(Self::Binding),
+            _ => {
+                let numbers = text.strip_prefix("sample:").and_then(|rest| rest.split_once('/'));
+                let (part, parts) = numbers.ok_or_else(wrong)?;
+                let part: u64 = part.parse().map_err(|_| wrong())?;
+                match parts.parse() {
+                    Ok(parts) if parts > 0 => Ok(Self::Sample {
+                        part: part % parts,
+                        parts,
+                    }),
+                    _ => Err(wrong()),
+                }
+            }
+        }
+    }
+
+    /// Returns whether a story is played. A file that is not a story always is, since its error must be seen.
+    fn holds(self, number: u64, story: &Result<Story, StoryError>) -> bool {
+        let binding = story.as_ref().map_or(true, |story| story.binding);
+        match self {
+            Self::All => true,
+            Self::Binding => binding,
+            Self::Sample { part, parts } => binding || number % parts == part,
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -76,6 +123,7 @@ fn parse(words: Vec<String>) -> Result<Arguments, String> {
         python: "python3".into(),
         jobs: 2,
         only: String::new(),
+        scope: Scope::All,
         verbose: false,
     };
     let mut words = words.into_iter();
@@ -92,6 +140,7 @@ fn parse(words: Vec<String>) -> Result<Arguments, String> {
             "--runner" => arguments.runner = Some(value()?),
             "--jobs" => arguments.jobs = value()?.parse().map_err(|error| format!("--jobs: {error}"))?,
             "--only" => arguments.only = value()?,
+            "--scope" => arguments.scope = Scope::parse(&value()?)?,
             "--verbose" => arguments.verbose = true,
             _ => return Err(format!("unknown argument {word}\n\n{USAGE}")),
         }
@@ -144,6 +193,11 @@ async fn run(arguments: &Arguments) -> Result<(usize, usize), String> {
     let commands = commands(arguments)?;
     let mut stories = read_directory(&arguments.dir).map_err(|error| error.to_string())?;
     stories.retain(|story| path(story).contains(&arguments.only));
+    let mut number = 0;
+    stories.retain(|story| {
+        number += 1;
+        arguments.scope.holds(number, story)
+    });
     if stories.is_empty() {
         return Err(format!("there are no stories in {}", arguments.dir.display()));
     }

@@ -37,6 +37,9 @@ pub struct Story {
     /// The rules of the contract that it rests on; for readers only.
     #[serde(default)]
     pub rests_on: Vec<String>,
+    /// Whether the behaviour depends on the binding that carries it, so that it is played through each of them.
+    #[serde(default)]
+    pub binding: bool,
     /// Configuration by `namespace:name`: a text, or `{$secret: text}`.
     #[serde(default)]
     pub config: BTreeMap<String, Value>,
