@@ -46,9 +46,9 @@ impl Store for Counting {
         self.inner.put(key, bytes, condition).await
     }
 
-    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         self.count(key, &bytes);
-        self.inner.append(key, bytes).await
+        self.inner.append(key, bytes, condition).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {

@@ -102,13 +102,15 @@ impl Store for FaultyStore {
         self.inner.put(key, bytes, condition).await
     }
 
-    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         let number = self.write()?;
         if self.fault == Fault::TearsAt(number) {
-            self.inner.append(key, bytes.slice(..bytes.len() / 2)).await?;
+            self.inner
+                .append(key, bytes.slice(..bytes.len() / 2), condition)
+                .await?;
             return Err(self.broken());
         }
-        self.inner.append(key, bytes).await
+        self.inner.append(key, bytes, condition).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {

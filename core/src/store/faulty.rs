@@ -18,12 +18,22 @@ pub(super) enum Fault {
     Refused,
     /// It is not done, and nothing after it is: the process died before it.
     DeathBefore,
+    /// Of an append the first half is done, and nothing after it is: the process died within it.
+    DeathWithin,
     /// It is done, and nothing after it is: the process died after it.
     DeathAfter,
+    /// Of an append the first half is done, its caller is told, and later writes are done again.
+    TornOnce,
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 3] = [Self::Refused, Self::DeathBefore, Self::DeathAfter];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Refused,
+        Self::DeathBefore,
+        Self::DeathWithin,
+        Self::DeathAfter,
+        Self::TornOnce,
+    ];
 }
 
 /// Wraps a store and counts its writes.
@@ -54,8 +64,8 @@ impl FaultyStore {
         let number = self.writes.fetch_add(1, Ordering::SeqCst);
         let failed = || Err(Error::new(ErrorKind::Unavailable, "the store failed on purpose"));
         match self.fault {
-            Fault::Refused if number == self.at => failed(),
-            Fault::DeathBefore if number >= self.at => failed(),
+            Fault::Refused | Fault::TornOnce if number == self.at => failed(),
+            Fault::DeathBefore | Fault::DeathWithin if number >= self.at => failed(),
             Fault::DeathAfter if number == self.at => {
                 work.await?;
                 failed()
@@ -80,8 +90,12 @@ impl Store for FaultyStore {
         self.write(self.inner.put(key, bytes, condition)).await
     }
 
-    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
-        self.write(self.inner.append(key, bytes)).await
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        if matches!(self.fault, Fault::DeathWithin | Fault::TornOnce) && self.writes() == self.at {
+            let half = bytes.slice(..bytes.len() / 2);
+            self.inner.append(key, half, condition.clone()).await?;
+        }
+        self.write(self.inner.append(key, bytes, condition)).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {

@@ -62,6 +62,18 @@ impl Entry {
     }
 }
 
+impl Content {
+    fn check(&self, key: &str, condition: &Condition) -> Result<()> {
+        let present = self.objects.get(key).map(Entry::version);
+        let holds = match (condition, &present) {
+            (Condition::Any, _) | (Condition::Absent, None) => true,
+            (Condition::Match(expected), Some(version)) => expected == version,
+            (Condition::Absent, Some(_)) | (Condition::Match(_), None) => false,
+        };
+        if holds { Ok(()) } else { Err(changed(key)) }
+    }
+}
+
 impl MemoryStore {
     /// Creates an empty store.
     #[must_use]
@@ -112,22 +124,14 @@ impl Store for MemoryStore {
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         check_key(key)?;
         let mut content = self.content();
-        let present = content.objects.get(key).map(Entry::version);
-        let holds = match (&condition, &present) {
-            (Condition::Any, _) | (Condition::Absent, None) => true,
-            (Condition::Match(expected), Some(version)) => expected == version,
-            (Condition::Absent, Some(_)) | (Condition::Match(_), None) => false,
-        };
-        if holds {
-            Ok(self.set(&mut content, key, bytes))
-        } else {
-            Err(changed(key))
-        }
+        content.check(key, &condition)?;
+        Ok(self.set(&mut content, key, bytes))
     }
 
-    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         check_key(key)?;
         let mut content = self.content();
+        content.check(key, &condition)?;
         content.writes += 1;
         let write = content.writes;
         let modified = self.runtime.clock.now();
@@ -144,7 +148,7 @@ impl Store for MemoryStore {
         }
         entry.write = write;
         entry.modified = modified;
-        Ok(())
+        Ok(entry.version())
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {

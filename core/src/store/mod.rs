@@ -6,6 +6,7 @@ mod faulty;
 mod file;
 mod history;
 mod host;
+mod journal;
 mod layout;
 mod lock_file;
 mod memory;
@@ -21,6 +22,7 @@ use bytes::Bytes;
 pub use file::FileStore;
 pub use history::HistoryEntry;
 pub use host::{HostFacts, ProcessState, Processes, SystemProcesses};
+pub use journal::StoreJournal;
 pub use layout::{ORGANIZATION, StackName};
 pub use lock_file::StackLock;
 pub use memory::MemoryStore;
@@ -69,7 +71,8 @@ pub enum Condition {
 
 /// Named objects with conditional writes and appends. Keys are relative, separated by `/`.
 ///
-/// Every method that writes returns only after the content is durable. A failed write leaves what was there.
+/// Every method that writes returns only after the content is durable. A failed write leaves what was there, except as
+/// [`Store::append`] says.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Returns a URL for people and messages, `file:///…` for instance.
@@ -84,14 +87,33 @@ pub trait Store: Send + Sync + 'static {
     /// [`crate::ErrorKind::Conflict`] when the condition does not hold.
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version>;
 
-    /// Adds `bytes` at the end of an object, which is created when there is none.
-    async fn append(&self, key: &str, bytes: Bytes) -> Result<()>;
+    /// Adds `bytes` at the end of an object, which is created when there is none and the condition allows it, and returns
+    /// its new version.
+    ///
+    /// Unlike a put it is not atomic: a crash may leave the first bytes only, and so may a failure that cannot be taken
+    /// back.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when the condition does not hold; then nothing is written.
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version>;
 
     /// Lists the objects whose keys start with `prefix`, in the order of their keys.
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>>;
 
     /// Removes an object; nothing happens when there is none.
     async fn delete(&self, key: &str) -> Result<()>;
+
+    /// Removes an object if it still has this version; nothing happens when there is none.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when it has another version.
+    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
+        match self.get(key).await? {
+            Some(object) if object.version != *version => Err(changed(key)),
+            Some(_) => self.delete(key).await,
+            None => Ok(()),
+        }
+    }
 
     /// Makes `to` an object of the same content as `from`, atomically, whatever was there.
     ///

@@ -86,20 +86,62 @@ async fn of_many_puts_with_one_version_exactly_one_wins() {
 async fn appends_stand_one_after_another() {
     on_each(|store| async move {
         for part in ["a\n", "b\n", "c\n"] {
-            store.append("j/x.journal", part.into()).await.unwrap();
+            store
+                .append("j/x.journal", part.into(), Condition::Any)
+                .await
+                .unwrap();
         }
         assert_eq!(
             text(store.get("j/x.journal").await.unwrap()).unwrap(),
             "a\nb\nc\n"
         );
         store.delete("j/x.journal").await.unwrap();
-        store.append("j/x.journal", "d\n".into()).await.unwrap();
+        store
+            .append("j/x.journal", "d\n".into(), Condition::Any)
+            .await
+            .unwrap();
         store
             .put("j/x.journal", "e\n".into(), Condition::Any)
             .await
             .unwrap();
-        store.append("j/x.journal", "f\n".into()).await.unwrap();
+        store
+            .append("j/x.journal", "f\n".into(), Condition::Any)
+            .await
+            .unwrap();
         assert_eq!(text(store.get("j/x.journal").await.unwrap()).unwrap(), "e\nf\n");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_append_whose_condition_does_not_hold_changes_nothing() {
+    on_each(|store| async move {
+        let append = |text: &'static str, condition| store.append("j", text.into(), condition);
+        let refused = append("0", Condition::Match("any".into())).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        assert!(store.get("j").await.unwrap().is_none());
+        let first = append("1", Condition::Absent).await.unwrap();
+        assert_eq!(store.get("j").await.unwrap().unwrap().version, first);
+        let refused = append("x", Condition::Absent).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        let second = append("2", Condition::Match(first.clone())).await.unwrap();
+        assert_eq!(store.get("j").await.unwrap().unwrap().version, second);
+        let refused = append("x", Condition::Match(first.clone())).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        let refused = store.delete_version("j", &first).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        assert_eq!(text(store.get("j").await.unwrap()).unwrap(), "12");
+        // Another object of the same content and length is not the one that was read.
+        store.delete("j").await.unwrap();
+        store.put("j", "12".into(), Condition::Absent).await.unwrap();
+        let refused = append("3", Condition::Match(second.clone())).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        let current = store.get("j").await.unwrap().unwrap().version;
+        store.delete_version("j", &current).await.unwrap();
+        store.delete_version("j", &current).await.unwrap();
+        let refused = append("3", Condition::Match(current)).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        assert!(store.get("j").await.unwrap().is_none());
     })
     .await;
 }
@@ -107,10 +149,10 @@ async fn appends_stand_one_after_another() {
 #[tokio::test]
 async fn a_copy_and_its_original_change_apart() {
     on_each(|store| async move {
-        store.append("a", "1".into()).await.unwrap();
+        store.append("a", "1".into(), Condition::Any).await.unwrap();
         store.copy("a", "b").await.unwrap();
-        store.append("a", "2".into()).await.unwrap();
-        store.append("b", "3".into()).await.unwrap();
+        store.append("a", "2".into(), Condition::Any).await.unwrap();
+        store.append("b", "3".into(), Condition::Any).await.unwrap();
         store.copy("a", "c").await.unwrap();
         store.put("a", "4".into(), Condition::Any).await.unwrap();
         store.copy("a", "a").await.unwrap();
@@ -188,9 +230,9 @@ async fn two_stores_on_one_folder_exclude_each_other() {
     let again = Condition::Match(version);
     right.put("k", "2".into(), again.clone()).await.unwrap();
     assert!(left.put("k", "3".into(), again).await.is_err());
-    left.append("j", "1".into()).await.unwrap();
+    left.append("j", "1".into(), Condition::Any).await.unwrap();
     right.delete("j").await.unwrap();
-    left.append("j", "2".into()).await.unwrap();
+    left.append("j", "2".into(), Condition::Any).await.unwrap();
     assert_eq!(text(right.get("j").await.unwrap()).unwrap(), "2");
 }
 
@@ -288,13 +330,19 @@ async fn files_are_for_their_owner_only_whatever_the_umask() {
     let folder = tempfile::tempdir().unwrap();
     let store = file_store(folder.path());
     store.put("put", "1".into(), Condition::Any).await.unwrap();
-    store.append("appended", "1".into()).await.unwrap();
+    store
+        .append("appended", "1".into(), Condition::Any)
+        .await
+        .unwrap();
     // One that an earlier version has made.
     fs::write(folder.path().join("old"), "1").unwrap();
     fs::set_permissions(folder.path().join("old"), fs::Permissions::from_mode(0o644)).unwrap();
     for from in ["put", "appended", "old"] {
         store.copy(from, &format!("{from}.bak")).await.unwrap();
-        store.append(&format!("{from}.bak"), "2".into()).await.unwrap();
+        store
+            .append(&format!("{from}.bak"), "2".into(), Condition::Any)
+            .await
+            .unwrap();
     }
     store.put("old", "2".into(), Condition::Any).await.unwrap();
     let lock = store.lock("s").await.unwrap();

@@ -42,8 +42,8 @@ impl Store for Full {
         self.inner.put(key, bytes, condition).await
     }
 
-    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
-        self.inner.append(key, bytes).await
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
+        self.inner.append(key, bytes, condition).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {

@@ -102,9 +102,9 @@ impl Store for Remembering {
         self.inner.put(key, bytes, condition).await
     }
 
-    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<ObjectVersion> {
         self.remember(key, &bytes);
-        self.inner.append(key, bytes).await
+        self.inner.append(key, bytes, condition).await
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<ObjectInfo>> {

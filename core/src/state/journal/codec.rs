@@ -1,9 +1,12 @@
-//! The file form of a journal: one line for each entry, each with its own checksum.
+//! The file form of a journal: one line for each entry, each with a checksum that covers the lines before it, too.
 //!
-//! A line is the CRC-32 (IEEE) of its JSON text as 8 lower-case hex digits, a space, the JSON text without line
-//! breaks, and a newline. The first line is the header ([`JournalHeader`]); then come the entries
-//! ([`super::EntryJson`]) in the order of their sequence, with gaps where elided ones are left out; the last line may
-//! be `{"folded": hash}`, written before the checkpoint with that hash takes the place of the one in the header.
+//! A line is a CRC-32 (IEEE) as 8 lower-case hex digits, a space, a JSON text without line breaks, and a newline. The
+//! first line is the header ([`JournalHeader`]); then come the entries ([`super::EntryJson`]) in the order of their
+//! sequence, with gaps where elided ones are left out. `{"folded": hash}` is written before the checkpoint with that
+//! hash takes the place of the one in the header; where that checkpoint never came, the line means nothing.
+//!
+//! In format 2 the checksum of a line goes on from that of the line before, so that a line that is removed, doubled,
+//! moved or changed does not fit. In format 1, which is read only, each checksum covers its own line alone.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,28 +27,104 @@ use crate::{
 /// The digits and the space before the JSON text.
 const PREFIX: usize = 9;
 
+/// The format in which each line has a checksum of its own.
+const UNCHAINED: u32 = 1;
+
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Folded {
     folded: String,
 }
 
-fn push_line(lines: &mut Vec<u8>, document: &impl Serialize) -> Result<()> {
-    let start = lines.len();
-    lines.extend_from_slice(b"00000000 ");
-    json::to_writer(&mut *lines, document)?;
-    let checksum = crc32fast::hash(&lines[start + PREFIX..]);
-    lines[start..start + PREFIX - 1].copy_from_slice(format!("{checksum:08x}").as_bytes());
-    lines.push(b'\n');
-    Ok(())
+const FOLDED: &[u8] = br#"{"folded":"#;
+
+/// What the next line of a journal continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain {
+    format: u32,
+    last: u32,
+}
+
+impl Default for Chain {
+    fn default() -> Self {
+        Self {
+            format: FORMAT,
+            last: 0,
+        }
+    }
+}
+
+impl Chain {
+    fn checksum(self, text: &[u8]) -> u32 {
+        let seed = if self.format == UNCHAINED { 0 } else { self.last };
+        let mut hasher = crc32fast::Hasher::new_with_initial(seed);
+        hasher.update(text);
+        hasher.finalize()
+    }
+
+    /// Returns the JSON text of a line, without its newline, when its checksum is right; the next line continues it.
+    fn check<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
+        let (prefix, text) = line.split_at_checked(PREFIX)?;
+        let checksum = parse_checksum(prefix)?;
+        if self.checksum(text) != checksum {
+            return None;
+        }
+        self.last = checksum;
+        Some(text)
+    }
+
+    fn push_line(&mut self, lines: &mut Vec<u8>, document: &impl Serialize) -> Result<()> {
+        let start = lines.len();
+        lines.extend_from_slice(b"00000000 ");
+        json::to_writer(&mut *lines, document)?;
+        self.last = self.checksum(&lines[start + PREFIX..]);
+        lines[start..start + PREFIX - 1].copy_from_slice(format!("{:08x}", self.last).as_bytes());
+        lines.push(b'\n');
+        Ok(())
+    }
+
+    /// Tells whether `lines` ends with the line that this chain continues.
+    pub(crate) fn continues(self, lines: &[u8]) -> bool {
+        let Some(body) = lines.strip_suffix(b"\n") else {
+            return false;
+        };
+        let start = body
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |end| end + 1);
+        let prefix = body.get(start..start + PREFIX);
+        prefix.and_then(parse_checksum) == Some(self.last)
+    }
+
+    /// Continues with the lines that `written` has whole; returns their length.
+    pub(crate) fn follow(&mut self, written: &[u8]) -> usize {
+        let length = written
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |end| end + 1);
+        for line in written[..length].split_inclusive(|byte| *byte == b'\n') {
+            if let Some(checksum) = line.get(..PREFIX).and_then(parse_checksum) {
+                self.last = checksum;
+            }
+        }
+        length
+    }
+}
+
+/// Reads the digits before a text, which are lower-case: any other form is a changed byte.
+fn parse_checksum(prefix: &[u8]) -> Option<u32> {
+    let digits = std::str::from_utf8(prefix.strip_suffix(b" ")?).ok()?;
+    let checksum = u32::from_str_radix(digits, 16).ok()?;
+    (format!("{checksum:08x}") == digits).then_some(checksum)
 }
 
 /// Encodes the first line.
 ///
 /// # Errors
 /// [`ErrorKind::State`] when it cannot be written as JSON.
-pub fn encode_header(header: &JournalHeader) -> Result<Vec<u8>> {
+pub fn encode_header(header: &JournalHeader, chain: &mut Chain) -> Result<Vec<u8>> {
     let mut lines = Vec::with_capacity(512);
-    push_line(&mut lines, header)?;
+    chain.push_line(&mut lines, header)?;
     Ok(lines)
 }
 
@@ -56,6 +135,7 @@ pub fn encode_header(header: &JournalHeader) -> Result<Vec<u8>> {
 pub async fn encode_entries<E: AsRef<JournalEntry> + Sync>(
     entries: &[E],
     secrets: Option<&dyn SecretsManager>,
+    chain: &mut Chain,
 ) -> Result<Vec<u8>> {
     let mut states = Vec::with_capacity(entries.len());
     entries
@@ -64,7 +144,7 @@ pub async fn encode_entries<E: AsRef<JournalEntry> + Sync>(
     let ciphertexts = encrypt(states.into_iter(), secrets).await?;
     let mut lines = Vec::with_capacity(entries.len() * 768);
     for entry in entries {
-        push_line(
+        chain.push_line(
             &mut lines,
             &EntryJson::new(entry.as_ref(), SecretForm::Encrypted(&ciphertexts)),
         )?;
@@ -72,13 +152,13 @@ pub async fn encode_entries<E: AsRef<JournalEntry> + Sync>(
     Ok(lines)
 }
 
-/// Encodes the last line: the checkpoint that holds everything has this hash.
+/// Encodes the line that announces the checkpoint that holds everything, by its hash.
 ///
 /// # Errors
 /// [`ErrorKind::State`] when it cannot be written as JSON.
-pub fn encode_folded(checkpoint: &str) -> Result<Vec<u8>> {
+pub fn encode_folded(checkpoint: &str, chain: &mut Chain) -> Result<Vec<u8>> {
     let mut lines = Vec::with_capacity(96);
-    push_line(
+    chain.push_line(
         &mut lines,
         &Folded {
             folded: checkpoint.to_owned(),
@@ -87,93 +167,153 @@ pub fn encode_folded(checkpoint: &str) -> Result<Vec<u8>> {
     Ok(lines)
 }
 
+/// What stands behind the last intact line of a journal: the beginning of a line that did not become durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// The number of the line, counted from 1.
+    pub line: usize,
+    /// How many bytes of it there are.
+    pub bytes: usize,
+}
+
+/// Where a journal goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalEnd {
+    /// The length of the intact lines; what stands behind them is cut off before anything is appended.
+    pub length: usize,
+    /// What the next line continues.
+    pub chain: Chain,
+}
+
 /// A journal as it was read, its secrets still sealed.
+#[derive(Debug)]
 pub(super) struct Decoded {
     pub(super) header: JournalHeader,
     pub(super) entries: Vec<EntryFields>,
-    pub(super) folded: Option<String>,
-    /// True when the last line was not written to its end.
-    pub(super) torn: bool,
+    /// The checkpoints that were to hold everything.
+    pub(super) folded: Vec<String>,
+    pub(super) torn: Option<Torn>,
+    pub(super) end: JournalEnd,
 }
 
 /// Decodes a journal; `None` when not even its header was written to its end.
 ///
 /// # Errors
-/// [`ErrorKind::State`] that names the line when anything but the last line is damaged, or the format is not known.
+/// [`ErrorKind::State`] that names the line when one is damaged, or the writer when the format is not known. Only what
+/// stands behind the last newline may be the beginning of a line.
 pub(super) fn decode(journal: &[u8]) -> Result<Option<Decoded>> {
-    let mut decoded: Option<Decoded> = None;
-    let mut rest = journal;
-    let mut number = 0_usize;
-    while !rest.is_empty() {
-        number += 1;
-        let end = rest.iter().position(|byte| *byte == b'\n');
-        let (line, following) = match end {
-            Some(end) => (&rest[..end], &rest[end + 1..]),
-            None => (rest, &rest[rest.len()..]),
+    let mut lines = journal.split_inclusive(|byte| *byte == b'\n');
+    let Some(header) = lines.next().and_then(|line| line.strip_suffix(b"\n")) else {
+        return Ok(None);
+    };
+    let mut decoded = Decoded::begin(header).map_err(|why| damaged(1, &why))??;
+    let mut rest = &journal[header.len() + 1..];
+    for (line, number) in lines.zip(2..) {
+        rest = &rest[line.len()..];
+        let Some(body) = line.strip_suffix(b"\n") else {
+            decoded.torn = Some(Torn {
+                line: number,
+                bytes: line.len(),
+            });
+            break;
         };
-        rest = following;
-        let Some(text) = check(line).filter(|_| end.is_some()) else {
-            if rest.is_empty() {
-                if let Some(decoded) = &mut decoded {
-                    decoded.torn = true;
-                }
-                return Ok(decoded);
-            }
-            return Err(damaged(number, "its checksum is wrong"));
-        };
-        match &mut decoded {
-            None => {
-                let header: JournalHeader =
-                    parse(text).map_err(|error| damaged(number, &error.to_string()))?;
-                if header.format != FORMAT {
-                    let message = format!(
-                        "the journal has format {}, this engine knows {FORMAT}",
-                        header.format
-                    );
-                    return Err(Error::new(ErrorKind::State, message));
-                }
-                decoded = Some(Decoded {
-                    header,
-                    entries: Vec::new(),
-                    folded: None,
-                    torn: false,
-                });
-            }
-            Some(decoded) => decoded.add(text).map_err(|error| damaged(number, &error))?,
-        }
+        let added = decoded.add(body, number, rest.is_empty());
+        added.map_err(|why| damaged(number, &why))?;
     }
-    Ok(decoded)
+    Ok(Some(decoded))
+}
+
+/// What every format has in its header.
+#[derive(Deserialize)]
+struct AnyHeader {
+    format: u32,
+    #[serde(default)]
+    engine: String,
 }
 
 impl Decoded {
-    fn add(&mut self, text: &[u8]) -> Result<(), String> {
-        if self.folded.is_some() {
-            return Err("it comes after the last".to_owned());
+    /// Reads the first line; the outer error says why it is damaged.
+    fn begin(line: &[u8]) -> Result<Result<Self>, String> {
+        let mut chain = Chain::default();
+        let text = chain.check(line).ok_or(WRONG_CHECKSUM)?;
+        let any: AnyHeader = parse(text).map_err(|error| error.to_string())?;
+        if !(UNCHAINED..=FORMAT).contains(&any.format) {
+            let message = format!(
+                "the journal has format {}, written by engine {}; this engine reads formats {UNCHAINED} to {FORMAT}",
+                any.format, any.engine
+            );
+            return Ok(Err(Error::new(ErrorKind::State, message)));
         }
-        if text.starts_with(br#"{"folded":"#) {
-            let line: Folded = parse(text).map_err(|error| error.to_string())?;
-            self.folded = Some(line.folded);
-            return Ok(());
+        chain.format = any.format;
+        Ok(Ok(Self {
+            header: parse(text).map_err(|error| error.to_string())?,
+            entries: Vec::new(),
+            folded: Vec::new(),
+            torn: None,
+            end: JournalEnd {
+                length: line.len() + 1,
+                chain,
+            },
+        }))
+    }
+
+    /// Adds a line that has its newline.
+    fn add(&mut self, line: &[u8], number: usize, is_last: bool) -> Result<(), String> {
+        let is_unchained = self.end.chain.format == UNCHAINED;
+        let Some(text) = self.end.chain.check(line) else {
+            return if is_unchained {
+                self.add_torn(line, number, is_last)
+            } else {
+                Err(WRONG_CHECKSUM.to_owned())
+            };
+        };
+        if text.starts_with(FOLDED) {
+            let folded: Folded = parse(text).map_err(|error| error.to_string())?;
+            self.folded.push(folded.folded);
+        } else if self.torn.is_some() {
+            return Err("it comes after one that was not written to its end".to_owned());
+        } else {
+            let entry: EntryFields = parse(text).map_err(|error| error.to_string())?;
+            entry.check()?;
+            if let Some(last) = self.entries.last().filter(|last| last.sequence >= entry.sequence) {
+                return Err(format!(
+                    "entry {} follows entry {}",
+                    entry.sequence, last.sequence
+                ));
+            }
+            self.entries.push(entry);
         }
-        let entry: EntryFields = parse(text).map_err(|error| error.to_string())?;
-        if let Some(last) = self.entries.last().filter(|last| last.sequence >= entry.sequence) {
-            return Err(format!(
-                "entry {} follows entry {}",
-                entry.sequence, last.sequence
-            ));
+        if self.torn.is_none() {
+            self.end.length += line.len() + 1;
         }
-        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Adds a line of format 1 whose checksum is wrong: the last one, or one that was not written to its end before a
+    /// later process wrote the announcement of a checkpoint behind it.
+    fn add_torn(&mut self, line: &[u8], number: usize, is_last: bool) -> Result<(), String> {
+        let place = line
+            .windows(FOLDED.len())
+            .rposition(|window| window == FOLDED)
+            .and_then(|place| place.checked_sub(PREFIX));
+        let announcement = place.and_then(|place| {
+            let text = self.end.chain.check(&line[place..])?;
+            parse::<Folded>(text).ok().map(|folded| (place, folded.folded))
+        });
+        let bytes = match announcement {
+            Some((place, folded)) => {
+                self.folded.push(folded);
+                place
+            }
+            None if is_last => line.len() + 1,
+            None => return Err(WRONG_CHECKSUM.to_owned()),
+        };
+        self.torn.get_or_insert(Torn { line: number, bytes });
         Ok(())
     }
 }
 
-/// Returns the JSON text of a line whose checksum is right.
-fn check(line: &[u8]) -> Option<&[u8]> {
-    let (prefix, text) = line.split_at_checked(PREFIX)?;
-    let digits = std::str::from_utf8(prefix.strip_suffix(b" ")?).ok()?;
-    let checksum = u32::from_str_radix(digits, 16).ok()?;
-    (crc32fast::hash(text) == checksum).then_some(text)
-}
+const WRONG_CHECKSUM: &str = "its checksum is wrong";
 
 fn damaged(number: usize, why: &str) -> Error {
     Error::new(
@@ -181,3 +321,6 @@ fn damaged(number: usize, why: &str) -> Error {
         format!("line {number} of the journal is damaged: {why}"),
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,25 +77,25 @@ impl Serialize for RefJson<'_> {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct IdJson {
     id: StateId,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct MarkJson {
     id: StateId,
     mark: MarkName,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum MarkName {
     Delete,
     PendingReplacement,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DiffJson {
     kind: DiffKind,
@@ -247,8 +247,8 @@ impl From<MarkName> for StateMark {
 }
 
 /// An entry as it was read, its records still in one list so that their secrets can be opened in one batch.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct EntryFields {
     pub(super) sequence: u64,
     operation: OperationId,
@@ -258,41 +258,34 @@ pub(super) struct EntryFields {
     pending: Option<PendingOperationKind>,
     old: Option<IdJson>,
     state: Option<StateJson>,
-    #[serde(default)]
-    keys: Vec<String>,
-    #[serde(default)]
-    diffs: Vec<String>,
+    keys: Option<Vec<String>>,
+    diffs: Option<Vec<String>>,
     detailed_diff: Option<BTreeMap<String, DiffJson>>,
-    #[serde(default)]
-    removed: Vec<StateId>,
-    #[serde(default)]
-    marked: Vec<MarkJson>,
+    removed: Option<Vec<StateId>>,
+    marked: Option<Vec<MarkJson>>,
     new: Option<RefFields>,
-    #[serde(default)]
-    in_place: bool,
-    #[serde(default)]
-    elided: bool,
-    #[serde(default)]
-    untargeted: bool,
-    #[serde(default)]
-    skipped_create: bool,
-    #[serde(default)]
-    view: bool,
-    #[serde(default)]
-    records: Vec<RefFields>,
-    #[serde(default)]
-    order: Vec<StateId>,
-    #[serde(default)]
-    clear_pending: bool,
+    in_place: Option<bool>,
+    elided: Option<bool>,
+    /// Follows from other fields.
+    persisted_refresh: Option<bool>,
+    /// Follows from other fields.
+    deleted_by_refresh: Option<bool>,
+    untargeted: Option<bool>,
+    skipped_create: Option<bool>,
+    view: Option<bool>,
+    records: Option<Vec<RefFields>>,
+    order: Option<Vec<StateId>>,
+    clear_pending: Option<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RefFields {
     id: StateId,
     state: StateJson,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Kind {
     Begin,
@@ -303,11 +296,78 @@ enum Kind {
     BaseRebuilt,
 }
 
+impl Kind {
+    /// Returns the fields that an entry of this kind may have besides those of every entry.
+    const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Begin => &["op", "pending", "old", "state", "keys", "diffs", "detailedDiff"],
+            Self::Success => &[
+                "op",
+                "resultOp",
+                "removed",
+                "marked",
+                "new",
+                "inPlace",
+                "elided",
+                "persistedRefresh",
+                "deletedByRefresh",
+                "untargeted",
+                "skippedCreate",
+                "state",
+                "view",
+            ],
+            Self::Failure => &["op"],
+            Self::Outputs => &["new", "elided"],
+            Self::BaseWritten => &["records"],
+            Self::BaseRebuilt => &["order", "records", "clearPending"],
+        }
+    }
+}
+
 impl EntryFields {
+    /// Refuses a field that does not belong to the entry's kind.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let present = [
+            ("op", self.op.is_some()),
+            ("resultOp", self.result_op.is_some()),
+            ("pending", self.pending.is_some()),
+            ("old", self.old.is_some()),
+            ("state", self.state.is_some()),
+            ("keys", self.keys.is_some()),
+            ("diffs", self.diffs.is_some()),
+            ("detailedDiff", self.detailed_diff.is_some()),
+            ("removed", self.removed.is_some()),
+            ("marked", self.marked.is_some()),
+            ("new", self.new.is_some()),
+            ("inPlace", self.in_place.is_some()),
+            ("elided", self.elided.is_some()),
+            ("persistedRefresh", self.persisted_refresh.is_some()),
+            ("deletedByRefresh", self.deleted_by_refresh.is_some()),
+            ("untargeted", self.untargeted.is_some()),
+            ("skippedCreate", self.skipped_create.is_some()),
+            ("view", self.view.is_some()),
+            ("records", self.records.is_some()),
+            ("order", self.order.is_some()),
+            ("clearPending", self.clear_pending.is_some()),
+        ];
+        let allowed = self.kind.fields();
+        let foreign = present
+            .iter()
+            .find(|(name, is_present)| *is_present && !allowed.contains(name));
+        match foreign {
+            Some((name, _)) => Err(format!(
+                "an entry of the kind {:?} has no field {name:?}",
+                self.kind
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Moves the records that the entry holds to `states`; [`Self::into_entry`] takes them back in the same order.
     pub(super) fn take_states(&mut self, states: &mut Vec<Arc<ResourceState>>) {
         let new = self.new.as_mut().map(|new| &mut new.state);
-        let records = self.records.iter_mut().map(|record| &mut record.state);
+        let records = self.records.iter_mut().flatten();
+        let records = records.map(|record| &mut record.state);
         for state in self.state.as_mut().into_iter().chain(new).chain(records) {
             let placeholder = ResourceState::new(state.0.urn.clone(), state.0.resource_type.clone(), false);
             states.push(Arc::new(std::mem::replace(&mut state.0, placeholder)));
@@ -343,7 +403,7 @@ impl EntryFields {
                 })
             })
             .transpose()?;
-        let records = self.records.into_iter().map(|record| {
+        let records = self.records.into_iter().flatten().map(|record| {
             Ok(StateRef {
                 id: record.id,
                 state: next()?,
@@ -362,8 +422,8 @@ impl EntryFields {
                     None => None,
                 },
                 new: state,
-                keys: self.keys,
-                diffs: self.diffs,
+                keys: self.keys.unwrap_or_default(),
+                diffs: self.diffs.unwrap_or_default(),
                 detailed_diff: self.detailed_diff.map(|diffs| {
                     let diffs = diffs.into_iter();
                     diffs
@@ -382,29 +442,30 @@ impl EntryFields {
             Kind::Success => JournalRecord::Success {
                 op: op()?,
                 result_op: self.result_op.map_or_else(op, Ok)?,
-                removed: self.removed,
+                removed: self.removed.unwrap_or_default(),
                 marked: self
                     .marked
                     .into_iter()
+                    .flatten()
                     .map(|marked| (marked.id, marked.mark.into()))
                     .collect(),
                 new,
-                in_place: self.in_place,
-                elided: self.elided,
-                untargeted: self.untargeted,
-                skipped_create: state.filter(|_| self.skipped_create),
-                view: self.view,
+                in_place: self.in_place.unwrap_or_default(),
+                elided: self.elided.unwrap_or_default(),
+                untargeted: self.untargeted.unwrap_or_default(),
+                skipped_create: state.filter(|_| self.skipped_create.unwrap_or_default()),
+                view: self.view.unwrap_or_default(),
             },
             Kind::Failure => JournalRecord::Failure { op: op()? },
             Kind::Outputs => JournalRecord::Outputs {
                 new: new.ok_or_else(|| lacks("record"))?,
-                elided: self.elided,
+                elided: self.elided.unwrap_or_default(),
             },
             Kind::BaseWritten => JournalRecord::BaseWritten { resources: records },
             Kind::BaseRebuilt => JournalRecord::BaseRebuilt {
-                order: self.order,
+                order: self.order.unwrap_or_default(),
                 repaired: records,
-                clear_pending: self.clear_pending,
+                clear_pending: self.clear_pending.unwrap_or_default(),
             },
         };
         Ok(JournalEntry {

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::{runtime::Timestamp, secrets::SecretsManager};
 
-/// The version of the journal's format.
-pub const FORMAT: u32 = 1;
+/// The version of the journal's format that is written.
+pub const FORMAT: u32 = 2;
 
 /// What the first line of a journal says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -6,15 +6,14 @@ mod header;
 mod host;
 mod recover;
 mod sink;
-mod stored;
 mod writer;
 
+pub use codec::{Chain, JournalEnd, Torn};
 pub use entry_json::EntryJson;
 pub use header::{FORMAT, JournalHeader, JournalSecrets};
 pub use host::{HostJournal, JournalReceiver};
 pub use recover::{Recovered, Recovery, recover};
 pub use sink::{JournalSink, MemoryJournal, NoJournal};
-pub use stored::StoreJournal;
 pub use writer::{Appended, Journal};
 
 use crate::{error::Result, property::json, state::JournalEntry};

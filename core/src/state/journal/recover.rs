@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{codec, header::JournalHeader};
+use super::{
+    codec::{self, JournalEnd, Torn},
+    header::JournalHeader,
+};
 use crate::{
     error::Result,
     secrets::{SecretsManager, SecretsProvider, open_or_lock},
@@ -16,7 +19,7 @@ use crate::{
 #[derive(Debug)]
 pub enum Recovery {
     /// Not one entry became durable: the journal can go, the checkpoint is the truth.
-    Empty,
+    Empty(Option<Torn>),
     /// The checkpoint holds everything already: the journal can go.
     AlreadyFolded,
     /// The journal extends the checkpoint: the snapshot to be written in its place.
@@ -34,8 +37,10 @@ pub struct Recovered {
     pub ledger: Ledger,
     /// How many entries there were.
     pub entries: usize,
-    /// True when the last entry was not written to its end; nobody was told that it was durable.
-    pub torn: bool,
+    /// What stands behind the last intact line; nothing of it was acknowledged.
+    pub torn: Option<Torn>,
+    /// Where the journal goes on.
+    pub end: JournalEnd,
 }
 
 impl Recovered {
@@ -51,7 +56,7 @@ impl Recovered {
 /// Decides what `journal` means for `checkpoint` (`None` when the stack has none) and replays it if it extends it.
 ///
 /// # Errors
-/// [`crate::ErrorKind::State`] when the journal is damaged in its middle or does not fit the checkpoint;
+/// [`crate::ErrorKind::State`] when a line of the journal is damaged or does not fit the checkpoint;
 /// [`crate::ErrorKind::Decrypt`] when a secret cannot be decrypted.
 pub async fn recover(
     checkpoint: Option<&[u8]>,
@@ -59,17 +64,18 @@ pub async fn recover(
     provider: &dyn SecretsProvider,
 ) -> Result<Recovery> {
     let Some(decoded) = codec::decode(journal)? else {
-        return Ok(Recovery::Empty);
+        let bytes = journal.len();
+        return Ok(Recovery::Empty((bytes > 0).then_some(Torn { line: 1, bytes })));
     };
     let hash = checkpoint.map(content_hash).unwrap_or_default();
-    if decoded.folded.as_ref() == Some(&hash) {
+    if decoded.folded.contains(&hash) {
         return Ok(Recovery::AlreadyFolded);
     }
     if decoded.header.checkpoint != hash {
         return Ok(Recovery::Orphan(Box::new(decoded.header)));
     }
     if decoded.entries.is_empty() {
-        return Ok(Recovery::Empty);
+        return Ok(Recovery::Empty(decoded.torn));
     }
     let mut base = match checkpoint {
         Some(bytes) => read_checkpoint(bytes, SecretsAccess::Open(provider), true)
@@ -99,6 +105,7 @@ pub async fn recover(
         ledger,
         entries: count,
         torn: decoded.torn,
+        end: decoded.end,
     };
     Ok(Recovery::Extends(Box::new(recovered)))
 }

@@ -10,9 +10,15 @@ use std::{
 
 use super::{
     disk::Disk,
-    system::{again_when_absent, create_folder_of, failure, is_absent, keep_private, private, sync_folder},
+    system::{
+        again_when_absent, create_folder_of, failure, is_absent, is_named, keep_private, private,
+        sync_folder, version,
+    },
 };
-use crate::error::Result;
+use crate::{
+    error::Result,
+    store::{Condition, Version, changed},
+};
 
 /// As many handles stay open at most.
 const KEPT: usize = 64;
@@ -22,28 +28,55 @@ const KEPT: usize = 64;
 pub(super) struct Appenders(Mutex<HashMap<String, Arc<Mutex<File>>>>);
 
 impl Appenders {
-    /// Adds bytes at the end and returns when they are durable. Appends to one key are done one after another.
-    pub(super) fn append(&self, disk: &Disk, key: &str, bytes: &[u8]) -> Result<()> {
+    /// Adds bytes at the end, if the condition holds, and returns the new version when they are durable. Appends to one
+    /// key are done one after another.
+    pub(super) fn append(
+        &self,
+        disk: &Disk,
+        key: &str,
+        bytes: &[u8],
+        condition: &Condition,
+    ) -> Result<Version> {
         let path = disk.path(key);
+        disk.check(&path, key, condition)?;
         let handle = match self.kept(key) {
             Some(handle) if still_named(&handle, &path) => handle,
             _ => self.open(key, &path)?,
         };
         let mut file = handle.lock().unwrap_or_else(PoisonError::into_inner);
-        let length = file
+        let before = file
             .metadata()
-            .map_err(|error| failure("reading", &path, error))?
-            .len();
-        let written = file.write_all(bytes).and_then(|()| file.sync_data());
-        if let Err(error) = written {
-            // Part of the bytes may have been written: a later append must not stand behind half an entry.
-            if let Err(error) = file.set_len(length).and_then(|()| file.sync_data()) {
-                tracing::warn!(path = %path.display(), %error, "a failed append could not be taken back");
-            }
-            self.forget(key);
-            return Err(failure("appending to", &path, error));
+            .map_err(|error| failure("reading", &path, error))?;
+        let is_expected = match condition {
+            Condition::Any => true,
+            Condition::Absent => before.len() == 0,
+            Condition::Match(expected) => *expected == version(&before),
+        };
+        if !is_expected {
+            return Err(changed(key));
         }
-        Ok(())
+        let written = file
+            .write_all(bytes)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| file.metadata());
+        let after = match written {
+            Ok(after) => after,
+            Err(error) => {
+                // Part of the bytes may have been written: a later append must not stand behind half an entry.
+                if let Err(error) = file.set_len(before.len()).and_then(|()| file.sync_data()) {
+                    tracing::warn!(path = %path.display(), %error, "a failed append could not be taken back");
+                }
+                self.forget(key);
+                return Err(failure("appending to", &path, error));
+            }
+        };
+        // Another process may have written between the look and the write, or have removed or replaced the file.
+        let is_alone = after.len() == before.len() + bytes.len() as u64 && is_named(&file, &path);
+        if !is_alone && !matches!(condition, Condition::Any) {
+            self.forget(key);
+            return Err(changed(key));
+        }
+        Ok(version(&after))
     }
 
     /// Closes the handle of a key: its file is about to get another content or to go.

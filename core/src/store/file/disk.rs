@@ -107,7 +107,7 @@ impl Disk {
         sync_folder(path)
     }
 
-    fn check(&self, path: &Path, key: &str, condition: &Condition) -> Result<()> {
+    pub(super) fn check(&self, path: &Path, key: &str, condition: &Condition) -> Result<()> {
         if matches!(condition, Condition::Any) {
             return Ok(());
         }
@@ -160,6 +160,18 @@ impl Disk {
     /// Removes a folder below the store's own, and those above it, as long as they are empty.
     pub(super) fn remove_empty(&self, folder: &str) {
         remove_empty(&self.path(folder), &self.root);
+    }
+
+    /// Removes a file if the condition holds, or if there is none.
+    pub(super) fn remove_version(&self, key: &str, condition: &Condition) -> Result<()> {
+        let path = self.path(key);
+        if matches!(fs::metadata(&path), Err(error) if is_absent(&error)) {
+            return Ok(());
+        }
+        // Looking and removing must be one act among all stores of this folder.
+        let _guard = lock::wait(self, ".writes")?;
+        self.check(&path, key, condition)?;
+        self.remove(key)
     }
 
     pub(super) fn remove(&self, key: &str) -> Result<()> {

@@ -109,10 +109,10 @@ impl Store for FileStore {
         .await
     }
 
-    async fn append(&self, key: &str, bytes: Bytes) -> Result<()> {
+    async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         check_key(key)?;
         let key = key.to_owned();
-        self.blocking(move |inner| inner.appenders.append(&inner.disk, &key, &bytes))
+        self.blocking(move |inner| inner.appenders.append(&inner.disk, &key, &bytes, &condition))
             .await
     }
 
@@ -127,6 +127,16 @@ impl Store for FileStore {
         self.blocking(move |inner| {
             inner.appenders.forget(&key);
             inner.disk.remove(&key)
+        })
+        .await
+    }
+
+    async fn delete_version(&self, key: &str, version: &Version) -> Result<()> {
+        check_key(key)?;
+        let (key, condition) = (key.to_owned(), Condition::Match(Arc::clone(version)));
+        self.blocking(move |inner| {
+            inner.appenders.forget(&key);
+            inner.disk.remove_version(&key, &condition)
         })
         .await
     }

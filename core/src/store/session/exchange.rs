@@ -22,7 +22,7 @@ impl StackStorage {
     pub async fn export(&self, secrets: &dyn SecretsProvider, show_secrets: bool) -> Result<Vec<u8>> {
         if !show_secrets {
             let stored = self.read().await?;
-            if stored.journal.is_none() {
+            if !stored.has_journal() {
                 let checkpoint = read_checkpoint(&stored.checkpoint, SecretsAccess::Sealed, false).await?;
                 let snapshot = checkpoint.snapshot.unwrap_or_default();
                 return write_deployment(&snapshot, SecretsShown::Sealed, Layout::Pretty).await;

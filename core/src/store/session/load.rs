@@ -8,7 +8,7 @@ use crate::{
         Snapshot,
         deployment::{SecretsAccess, read_large_checkpoint},
         integrity,
-        journal::{Recovery, recover},
+        journal::{JournalEnd, JournalHeader, Recovery, Torn, recover},
     },
     store::{StackStorage, StoredStack, layout::CHECKPOINT_ENDINGS},
 };
@@ -27,12 +27,10 @@ pub struct LoadedStack {
 /// What has to be done with a journal that was left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leftover {
-    /// There is none.
-    Nothing,
-    /// It holds nothing that the checkpoint does not.
+    /// There is none, or it holds nothing that the checkpoint does not.
     Discard,
     /// It is part of the loaded state and must become part of the checkpoint.
-    Fold,
+    Fold(JournalEnd),
     /// It belongs to another checkpoint.
     SetAside,
 }
@@ -64,17 +62,25 @@ impl StackStorage {
         let stored = self.read().await?;
         let mut warnings = Vec::new();
         let recovery = match &stored.journal {
-            Some(journal) => Some(recover(Some(&stored.checkpoint), journal, secrets).await?),
+            Some(journal) => {
+                let recovery = recover(Some(&stored.checkpoint), &journal.bytes, secrets).await;
+                Some(recovery.map_err(|error| self.name_journal(error))?)
+            }
             None => None,
         };
         let (leftover, recovered) = match recovery {
-            None => (Leftover::Nothing, None),
-            Some(Recovery::Empty | Recovery::AlreadyFolded) => (Leftover::Discard, None),
+            None | Some(Recovery::AlreadyFolded) => (Leftover::Discard, None),
+            Some(Recovery::Empty(torn)) => {
+                warnings.extend(torn.map(|torn| self.torn_warning(torn, None)));
+                (Leftover::Discard, None)
+            }
             Some(Recovery::Extends(recovered)) => {
+                let torn = recovered.torn;
+                warnings.extend(torn.map(|torn| self.torn_warning(torn, Some(&recovered.header))));
                 let snapshot = recovered.snapshot()?;
                 // What is folded replaces the checkpoint, so that it must be sound before and not after.
                 integrity::verify(&snapshot).map_err(|error| self.unsound_journal(&error))?;
-                (Leftover::Fold, Some(snapshot))
+                (Leftover::Fold(recovered.end), Some(snapshot))
             }
             Some(Recovery::Orphan(header)) => {
                 warnings.push(Diagnostic::warning(format!(
@@ -105,6 +111,29 @@ impl StackStorage {
         })
     }
 
+    /// Adds to an error about the journal where it is.
+    fn name_journal(&self, error: Error) -> Error {
+        error.with_hint(format!(
+            "the journal is {} in {}; importing a state sets it aside",
+            self.name().journal(),
+            self.store().url()
+        ))
+    }
+
+    /// Words the warning about the beginning of a line at the end of a journal.
+    fn torn_warning(&self, torn: Torn, header: Option<&JournalHeader>) -> Diagnostic {
+        let operation = header.map_or_else(
+            || "an interrupted operation".to_owned(),
+            |header| format!("an interrupted {} (started {})", header.operation, header.started),
+        );
+        Diagnostic::warning(format!(
+            "the journal {} of {operation} ends within line {}: its {} bytes were dropped; no step relied on them",
+            self.name().journal(),
+            torn.line,
+            torn.bytes,
+        ))
+    }
+
     fn unsound_journal(&self, error: &Error) -> Error {
         let text = format!(
             "the journal {} of an interrupted operation leads to an invalid state: {error}",
@@ -117,15 +146,11 @@ impl StackStorage {
     /// Returns an empty state in the place of one that cannot be read, with the journal beside it to be set aside.
     pub(super) async fn unread(&self) -> Result<LoadedStack> {
         let stored = self.read().await?;
-        let leftover = match &stored.journal {
-            Some(_) => Leftover::SetAside,
-            None => Leftover::Nothing,
-        };
         Ok(LoadedStack {
             snapshot: Snapshot::default(),
             warnings: Vec::new(),
             stored,
-            leftover,
+            leftover: Leftover::SetAside,
         })
     }
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 pub use load::LoadedStack;
 
-use super::{CheckpointBase, HistoryEntry, StackStorage, StoredStack};
+use super::{CheckpointBase, HistoryEntry, StackStorage, StoreJournal, StoredStack};
 use crate::{
     error::{Error, ErrorKind, Result},
     project::Config,
@@ -21,7 +21,7 @@ use crate::{
     state::{
         Snapshot,
         deployment::{SecretsShown, content_hash, write_checkpoint},
-        journal::{JournalHeader, JournalSink, StoreJournal, codec},
+        journal::{JournalHeader, JournalSink},
     },
 };
 use load::Leftover;
@@ -70,20 +70,27 @@ impl StackStorage {
         snapshot: &mut Snapshot,
         kind: &str,
     ) -> Result<StackSession> {
-        let StoredStack { checkpoint, base, .. } = loaded.stored;
-        let mut base = base;
+        let StoredStack {
+            checkpoint,
+            mut base,
+            journal,
+        } = loaded.stored;
         let mut written = checkpoint;
-        match loaded.leftover {
-            Leftover::Nothing => {}
-            Leftover::Discard => self.discard_journal().await?,
-            Leftover::SetAside => {
-                let aside = self.set_aside_journal().await?;
-                tracing::warn!(%aside, "set aside a journal that does not belong to the checkpoint");
-            }
-            Leftover::Fold => {
-                written = self.checkpoint_of(snapshot).await?.into();
-                let folded = codec::encode_folded(&content_hash(&written))?;
-                base = self.commit(&base, written.clone(), Some(folded.into())).await?;
+        if let Some(journal) = journal {
+            match loaded.leftover {
+                Leftover::Discard => self.discard_journal(&journal).await?,
+                Leftover::SetAside => {
+                    let aside = self.set_aside_journal(&journal).await?;
+                    tracing::warn!(%aside, "set aside a journal that does not belong to the checkpoint");
+                }
+                Leftover::Fold(end) => {
+                    written = self.checkpoint_of(snapshot).await?.into();
+                    let (store, key) = (Arc::clone(self.store()), self.name().journal());
+                    let journal = StoreJournal::resume(store, key, journal, end);
+                    let (next, discarded) = self.commit(&base, written.clone(), &journal).await?;
+                    discarded?;
+                    base = next;
+                }
             }
         }
         let now = self.runtime().clock.now();
@@ -124,14 +131,14 @@ impl StackSession {
     /// the previous checkpoint with the journal, or the new one tell the state.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when somebody else has changed the checkpoint; then the journal stays.
+    /// [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was loaded, or the journal is another writer's;
+    /// then the journal stays.
     pub async fn commit(&self, snapshot: &mut Snapshot) -> Result<()> {
         let bytes = self.storage.checkpoint_of(snapshot).await?;
-        self.journal.fold(&content_hash(&bytes)).await?;
         let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let next = self.storage.replace(&base, bytes.into()).await?;
+        let (next, discarded) = self.storage.commit(&base, bytes.into(), &self.journal).await?;
         *self.base.lock().unwrap_or_else(PoisonError::into_inner) = next;
-        self.journal.discard().await
+        discarded
     }
 
     /// Removes the journal of an operation that changed nothing in the end.

@@ -69,7 +69,11 @@ async fn create_thing(journal: &Journal, state: Arc<ResourceState>) {
         id: journal.next_state_id(),
         state,
     };
-    let record = JournalRecord::Success {
+    journal.append(operation, created(new)).await.unwrap();
+}
+
+fn created(new: StateRef) -> JournalRecord {
+    JournalRecord::Success {
         op: StepOp::Create,
         result_op: StepOp::Create,
         removed: Vec::new(),
@@ -80,8 +84,7 @@ async fn create_thing(journal: &Journal, state: Arc<ResourceState>) {
         untargeted: false,
         skipped_create: None,
         view: false,
-    };
-    journal.append(operation, record).await.unwrap();
+    }
 }
 
 /// Begins an update of a stack, as an operation does.
@@ -143,7 +146,11 @@ async fn what_a_dead_process_had_journaled_is_loaded_and_folded() {
         let loaded = stack.load(&Base64Provider).await.unwrap();
         assert_eq!(names(&loaded.snapshot), ["a"]);
         assert_eq!(loaded.snapshot.pending_operations.len(), 1);
-        assert_eq!(loaded.leftover, Leftover::Fold);
+        assert!(
+            matches!(loaded.leftover, Leftover::Fold(_)),
+            "{:?}",
+            loaded.leftover
+        );
     }
     let (session, journal) = operation(&stack).await.unwrap();
     assert!(store.get(&stack.name().journal()).await.unwrap().is_none());
@@ -153,7 +160,7 @@ async fn what_a_dead_process_had_journaled_is_loaded_and_folded() {
     let loaded = stack.load(&Base64Provider).await.unwrap();
     assert_eq!(
         (names(&loaded.snapshot), loaded.leftover),
-        (vec!["a"], Leftover::Nothing)
+        (vec!["a"], Leftover::Discard)
     );
     assert_eq!(loaded.snapshot.pending_operations.len(), 1);
 }
@@ -190,68 +197,222 @@ async fn a_journal_that_leads_to_an_invalid_state_replaces_nothing_and_can_be_im
     );
 }
 
+/// Runs an operation that creates something, as far as its store lets it. What was acknowledged is noted.
+async fn run(stack: &StackStorage, name: &'static str, acknowledged: &mut Vec<&'static str>) -> Result<()> {
+    let (session, journal) = operation(stack).await?;
+    let operation = journal.next_operation_id();
+    let new = StateRef {
+        id: journal.next_state_id(),
+        state: thing(name),
+    };
+    journal.append(operation, created(new)).await?;
+    acknowledged.push(name);
+    let (ledger, written) = journal.close().await?;
+    session.commit(&mut ledger.compose()?).await?;
+    written
+}
+
+/// Returns an operation's store, which fails at the write `at`.
+fn shaken(store: &Arc<dyn Store>, fault: Fault, at: usize) -> (Arc<FaultyStore>, StackStorage) {
+    let faulty = Arc::new(FaultyStore::new(Arc::clone(store), fault, at));
+    let stack = storage(&(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
+    (faulty, stack)
+}
+
+/// Checks that a stack opens with what was acknowledged, and that an operation can go on from there.
+async fn check(stack: &StackStorage, acknowledged: &[&'static str], fault: Fault, case: &str) {
+    let loaded = stack.load(&Base64Provider).await;
+    let loaded = loaded.unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert!(
+        loaded.warnings.is_empty() || fault == Fault::DeathWithin,
+        "{case}: {:?}",
+        loaded.warnings
+    );
+    let found = names(&loaded.snapshot);
+    for name in acknowledged {
+        assert_eq!(
+            found.iter().filter(|found| *found == name).count(),
+            1,
+            "{case}: {found:?}"
+        );
+    }
+}
+
 #[tokio::test]
-async fn a_crash_at_any_write_leaves_a_stack_that_opens_with_what_was_acknowledged() {
+async fn operations_that_fail_at_any_write_one_after_another_leave_a_stack_that_opens() {
     for fault in Fault::ALL {
-        for at in 0..64 {
-            let store = memory();
-            let stack = storage(&store, "shop/dev");
-            stack.create().await.unwrap();
-            {
-                let (_session, journal) = operation(&stack).await.unwrap();
-                create(&journal, "a").await;
+        let mut longest = 0;
+        for first in 0..64 {
+            let mut ended = false;
+            for second in 0..64 {
+                let store = memory();
+                let stack = storage(&store, "shop/dev");
+                stack.create().await.unwrap();
+                let mut acknowledged = Vec::new();
+                {
+                    let (_session, journal) = operation(&stack).await.unwrap();
+                    create(&journal, "a").await;
+                    acknowledged.push("a");
+                }
+                let case = format!("{fault:?} at writes {first} and {second}");
+                let (one, shaken_once) = shaken(&store, fault, first);
+                drop(run(&shaken_once, "b", &mut acknowledged).await);
+                check(&stack, &acknowledged, fault, &case).await;
+                let (two, shaken_twice) = shaken(&store, fault, second);
+                drop(run(&shaken_twice, "c", &mut acknowledged).await);
+                check(&stack, &acknowledged, fault, &case).await;
+                run(&stack, "d", &mut acknowledged).await.unwrap();
+                check(&stack, &acknowledged, fault, &case).await;
+                assert!(stack.read().await.unwrap().journal.is_none(), "{case}");
+                ended = first >= one.writes();
+                longest = longest.max(one.writes());
+                if second >= two.writes() {
+                    break;
+                }
             }
-            let faulty = Arc::new(FaultyStore::new(Arc::clone(&store), fault, at));
-            let shaken = storage(&(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
-            let acknowledged = async {
-                let (session, journal) = operation(&shaken).await?;
-                let operation = journal.next_operation_id();
-                let new = StateRef {
-                    id: journal.next_state_id(),
-                    state: thing("b"),
-                };
-                let record = JournalRecord::Success {
-                    op: StepOp::Create,
-                    result_op: StepOp::Create,
-                    removed: Vec::new(),
-                    marked: Vec::new(),
-                    new: Some(new),
-                    in_place: false,
-                    elided: false,
-                    untargeted: false,
-                    skipped_create: None,
-                    view: false,
-                };
-                journal.append(operation, record).await?;
-                let committed = async {
-                    let ledger = journal.finish().await?;
-                    session.commit(&mut ledger.compose()?).await
-                };
-                Ok::<_, Error>(committed.await)
-            }
-            .await;
-            let loaded = stack.load(&Base64Provider).await.unwrap();
-            assert!(
-                loaded.warnings.is_empty(),
-                "{fault:?} at write {at}: {:?}",
-                loaded.warnings
-            );
-            let found = names(&loaded.snapshot);
-            match &acknowledged {
-                Ok(_) => assert_eq!(found.len(), 2, "{fault:?} at write {at}"),
-                Err(_) => assert!(found.contains(&"a"), "{fault:?} at write {at}: {found:?}"),
-            }
-            // The next operation can always go on from there.
-            let (session, journal) = operation(&stack).await.unwrap();
-            let ledger = journal.finish().await.unwrap();
-            session.commit(&mut ledger.compose().unwrap()).await.unwrap();
-            assert!(stack.read().await.unwrap().journal.is_none());
-            if at >= faulty.writes() {
-                acknowledged.unwrap().unwrap();
-                assert!(at >= 8, "recovery has four writes, and so has the operation");
+            if ended {
                 break;
             }
         }
+        assert!(
+            longest >= 8,
+            "recovery has four writes, and so has the operation: {longest}"
+        );
+    }
+}
+
+// A store that is full for a while: commits fail one after another, and none of them is the last.
+#[tokio::test]
+async fn any_number_of_failed_commits_in_a_row_is_survived() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    let mut acknowledged = Vec::new();
+    {
+        let (_session, journal) = operation(&stack).await.unwrap();
+        create(&journal, "a").await;
+    }
+    for _ in 0..5 {
+        // The announcement is written, the copy of the checkpoint is not.
+        let (_, full) = shaken(&store, Fault::DeathAfter, 0);
+        run(&full, "b", &mut acknowledged).await.unwrap_err();
+    }
+    let journal = store.get(&stack.name().journal()).await.unwrap().unwrap();
+    let text = String::from_utf8(journal.bytes.to_vec()).unwrap();
+    assert_eq!(text.matches(r#"{"folded":"#).count(), 5);
+    assert_eq!(names(&stack.load(&Base64Provider).await.unwrap().snapshot), ["a"]);
+    run(&stack, "b", &mut acknowledged).await.unwrap();
+    assert_eq!(
+        names(&stack.load(&Base64Provider).await.unwrap().snapshot),
+        ["b", "a"]
+    );
+}
+
+#[tokio::test]
+async fn a_torn_line_is_cut_off_before_anything_is_appended_and_is_warned_of() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    {
+        let (_session, journal) = operation(&stack).await.unwrap();
+        create(&journal, "a").await;
+    }
+    let key = stack.name().journal();
+    let intact = store.get(&key).await.unwrap().unwrap().bytes;
+    let torn = br#"01234567 {"sequence":2,"opera"#;
+    store
+        .append(&key, torn.as_slice().into(), Condition::Any)
+        .await
+        .unwrap();
+    let loaded = stack.load(&Base64Provider).await.unwrap();
+    assert_eq!(names(&loaded.snapshot), ["a"]);
+    let [warning] = &loaded.warnings[..] else {
+        panic!("{:?}", loaded.warnings);
+    };
+    assert!(warning.message.contains(&key), "{warning:?}");
+    assert!(
+        warning.message.contains("within line 4") && warning.message.contains("29 bytes"),
+        "{warning:?}"
+    );
+    // Cut, announced, and dead before the checkpoint.
+    let (_, dying) = shaken(&store, Fault::DeathAfter, 1);
+    run(&dying, "b", &mut Vec::new()).await.unwrap_err();
+    let bytes = store.get(&key).await.unwrap().unwrap().bytes;
+    let announced = bytes.strip_prefix(&intact[..]).unwrap();
+    assert!(
+        announced.ends_with(b"\"}\n") && announced.iter().filter(|byte| **byte == b'\n').count() == 1,
+        "{announced:?}"
+    );
+    assert!(stack.load(&Base64Provider).await.unwrap().warnings.is_empty());
+}
+
+#[tokio::test]
+async fn a_failed_append_of_which_something_was_written_is_followed_by_whole_lines() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    // The second entry is written in part, and the store can be written to again.
+    let faulty = Arc::new(FaultyStore::new(Arc::clone(&store), Fault::TornOnce, 1));
+    let shaken = storage(&(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
+    let (session, journal) = operation(&shaken).await.unwrap();
+    let new = |name| StateRef {
+        id: journal.next_state_id(),
+        state: thing(name),
+    };
+    let append = |name| journal.append(journal.next_operation_id(), created(new(name)));
+    append("a").await.unwrap();
+    append("b").await.unwrap_err();
+    let (ledger, written) = journal.close().await.unwrap();
+    written.unwrap_err();
+    session.journal.fold("another").await.unwrap();
+    let loaded = stack.load(&Base64Provider).await.unwrap();
+    assert_eq!(names(&loaded.snapshot), ["a"]);
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    session.commit(&mut ledger.compose().unwrap()).await.unwrap();
+    assert_eq!(
+        names(&stack.load(&Base64Provider).await.unwrap().snapshot),
+        ["b", "a"]
+    );
+}
+
+#[tokio::test]
+async fn a_writer_whose_journal_became_another_s_writes_nothing_more() {
+    for taken in ["removed", "replaced", "extended"] {
+        let store = memory();
+        let stack = storage(&store, "shop/dev");
+        stack.create().await.unwrap();
+        let (session, journal) = operation(&stack).await.unwrap();
+        create(&journal, "a").await;
+        let key = stack.name().journal();
+        let bytes = store.get(&key).await.unwrap().unwrap().bytes;
+        match taken {
+            "removed" => store.delete(&key).await.unwrap(),
+            "replaced" => {
+                store.delete(&key).await.unwrap();
+                store.put(&key, bytes, Condition::Absent).await.unwrap();
+            }
+            _ => drop(store.append(&key, "more\n".into(), Condition::Any).await.unwrap()),
+        }
+        let theirs = store.get(&key).await.unwrap().map(|object| object.version);
+        let checkpoint = stack.read().await.unwrap().base;
+        let new = StateRef {
+            id: journal.next_state_id(),
+            state: thing("b"),
+        };
+        let error = journal.append(OperationId(9), created(new)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{taken}");
+        assert!(error.message().contains(&key), "{taken}: {error}");
+        let (ledger, _) = journal.close().await.unwrap();
+        let error = session.commit(&mut ledger.compose().unwrap()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{taken}");
+        assert_eq!(
+            session.discard().await.unwrap_err().kind(),
+            ErrorKind::Conflict,
+            "{taken}"
+        );
+        let left = store.get(&key).await.unwrap().map(|object| object.version);
+        assert_eq!(left, theirs, "{taken}");
+        assert_eq!(stack.read().await.unwrap().base, checkpoint, "{taken}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The journal and the checkpoint of a stack, written so that at every moment one of them tells the state.
+//! The commit of a checkpoint, written so that at every moment checkpoint and journal together tell the state.
 
 use std::sync::Arc;
 
@@ -7,50 +7,37 @@ use bytes::Bytes;
 use super::{CheckpointBase, StackStorage};
 use crate::{
     error::Result,
-    store::{Condition, changed, layout::CHECKPOINT_ENDINGS},
+    state::deployment::content_hash,
+    store::{Condition, Object, StoreJournal, changed, layout::CHECKPOINT_ENDINGS},
 };
 
 impl StackStorage {
-    /// Adds lines to the journal; they are durable on return.
+    /// Makes `checkpoint` the stack's state, keeps a copy of the previous one, and ends the journal. The caller holds the
+    /// stack's lock. All that becomes a stack's state while there may be a journal gets there this way: the end of an
+    /// operation, the recovery of an interrupted one, and an import.
+    ///
+    /// The journal's last line announces the checkpoint before it is written, and the journal is removed after it. Where
+    /// this fails on the way, the old checkpoint with the journal, or the new checkpoint tell the state, and a later commit
+    /// goes on from there.
+    ///
+    /// The result has two parts, as the stack may have its new state although the journal could not be removed.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn append_journal(&self, lines: Bytes) -> Result<()> {
-        self.store.append(&self.name.journal(), lines).await
-    }
-
-    /// Makes `checkpoint` the stack's state, keeps a copy of the previous one, and ends the journal.
-    ///
-    /// `folded` is the journal's last line, which says that its entries are part of the new checkpoint. It is written
-    /// before the checkpoint and the journal is removed after it, so that at every moment either the old checkpoint
-    /// and the journal, or the new checkpoint alone tell the state. Without a journal it is `None`. The caller holds
-    /// the stack's lock.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was read.
-    pub async fn commit(
+    /// [`crate::ErrorKind::Conflict`] when the checkpoint is no longer the one that was read, or the journal is another
+    /// writer's; then the journal stays.
+    pub(in crate::store) async fn commit(
         &self,
         base: &CheckpointBase,
         checkpoint: Bytes,
-        folded: Option<Bytes>,
-    ) -> Result<CheckpointBase> {
-        let journaled = folded.is_some();
-        if let Some(folded) = folded {
-            self.append_journal(folded).await?;
-        }
+        journal: &StoreJournal,
+    ) -> Result<(CheckpointBase, Result<()>)> {
+        journal.fold(&content_hash(&checkpoint)).await?;
         let next = self.replace(base, checkpoint).await?;
-        if journaled {
-            self.discard_journal().await?;
-        }
-        Ok(next)
+        Ok((next, journal.discard().await))
     }
 
     /// Puts a checkpoint in the place of another, of which a copy stays behind.
-    pub(in crate::store) async fn replace(
-        &self,
-        base: &CheckpointBase,
-        checkpoint: Bytes,
-    ) -> Result<CheckpointBase> {
+    pub(super) async fn replace(&self, base: &CheckpointBase, checkpoint: Bytes) -> Result<CheckpointBase> {
         self.store.copy(&base.key, &format!("{}.bak", base.key)).await?;
         let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
         let condition = if key == base.key {
@@ -75,29 +62,31 @@ impl StackStorage {
         }
     }
 
-    /// Removes the journal: its entries are known to be part of the checkpoint.
+    /// Removes a journal that was read: its entries are known to be part of the checkpoint.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn discard_journal(&self) -> Result<()> {
-        self.store.delete(&self.name.journal()).await
+    /// Those of the store; [`crate::ErrorKind::Conflict`] when it has changed since.
+    pub(in crate::store) async fn discard_journal(&self, journal: &Object) -> Result<()> {
+        let key = self.name.journal();
+        self.store.delete_version(&key, &journal.version).await
     }
 
-    /// Sets aside a journal that does not extend the checkpoint, and returns its new key.
+    /// Sets aside a journal that was read and does not extend the checkpoint, and returns its new key.
     ///
     /// # Errors
-    /// Those of the store.
-    pub async fn set_aside_journal(&self) -> Result<String> {
-        let journal = self.name.journal();
-        let taken = self.store.list(&format!("{journal}.orphan-")).await?;
+    /// Those of the store; [`crate::ErrorKind::Conflict`] when it has changed since.
+    pub(in crate::store) async fn set_aside_journal(&self, journal: &Object) -> Result<String> {
+        let key = self.name.journal();
+        let taken = self.store.list(&format!("{key}.orphan-")).await?;
         let number = taken
             .iter()
             .filter_map(|object| object.key.rsplit_once('-')?.1.parse::<usize>().ok())
             .max()
             .map_or(1, |last| last + 1);
         let aside = self.name.orphan(number);
-        self.store.copy(&journal, &aside).await?;
-        self.store.delete(&journal).await?;
+        let bytes = journal.bytes.clone();
+        self.store.put(&aside, bytes, Condition::Absent).await?;
+        self.discard_journal(journal).await?;
         Ok(aside)
     }
 }

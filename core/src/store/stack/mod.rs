@@ -41,10 +41,19 @@ pub struct StackStorage {
 pub struct StoredStack {
     /// The checkpoint, decompressed.
     pub checkpoint: Bytes,
-    /// Which checkpoint it is, for [`StackStorage::commit`].
+    /// Which checkpoint it is.
     pub base: CheckpointBase,
     /// The journal beside it; `None` when there is none.
-    pub journal: Option<Bytes>,
+    pub journal: Option<Object>,
+}
+
+impl StoredStack {
+    /// Tells whether there is a journal with something in it.
+    pub(super) fn has_journal(&self) -> bool {
+        self.journal
+            .as_ref()
+            .is_some_and(|journal| !journal.bytes.is_empty())
+    }
 }
 
 /// Names the checkpoint that a change is based on.
@@ -162,7 +171,7 @@ impl StackStorage {
             // Without the lock, an operation may end or begin between these readings. Where the journal has only grown
             // it belongs to this checkpoint or says that it is part of it; otherwise look again.
             let steady = match (&before, &journal) {
-                (Some(before), Some(journal)) => journal.starts_with(before),
+                (Some(before), Some(journal)) => journal.bytes.starts_with(&before.bytes),
                 (None, None) => true,
                 _ => false,
             };
@@ -176,11 +185,8 @@ impl StackStorage {
         }
     }
 
-    async fn journal(&self) -> Result<Option<Bytes>> {
-        let object = self.store.get(&self.name.journal()).await?;
-        Ok(object
-            .map(|object| object.bytes)
-            .filter(|bytes| !bytes.is_empty()))
+    async fn journal(&self) -> Result<Option<Object>> {
+        self.store.get(&self.name.journal()).await
     }
 
     /// Locks the stack against this engine and the reference engine.

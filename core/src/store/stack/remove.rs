@@ -28,7 +28,7 @@ impl StackStorage {
 
     async fn remove_locked(&self, force: bool) -> Result<()> {
         let stored = self.read().await?;
-        if !force && (stored.journal.is_some() || has_resources(&stored.checkpoint)?) {
+        if !force && (stored.has_journal() || has_resources(&stored.checkpoint)?) {
             return Err(Error::new(
                 ErrorKind::Conflict,
                 format!(

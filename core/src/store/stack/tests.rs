@@ -5,10 +5,7 @@ use std::{fs, io::Write as _, path::Path, time::Duration};
 use super::*;
 use crate::{
     runtime::{Clock, Timestamp},
-    store::{
-        FileStore, MemoryStore, ProcessState, Processes,
-        faulty::{Fault, FaultyStore},
-    },
+    store::{FileStore, MemoryStore, ProcessState, Processes},
 };
 
 fn runtime() -> Runtime {
@@ -351,13 +348,10 @@ async fn a_compressed_checkpoint_is_read_and_replaced_by_a_plain_one() {
     let stored = stack.read().await.unwrap();
     assert_eq!(&stored.checkpoint[..], b"old");
     let lock = stack.lock().await.unwrap();
-    stack.commit(&stored.base, "new".into(), None).await.unwrap();
+    stack.replace(&stored.base, "new".into()).await.unwrap();
     assert_eq!(&stack.read().await.unwrap().checkpoint[..], b"new");
     assert!(store.get(key).await.unwrap().is_none());
-    let error = stack
-        .commit(&stored.base, "newer".into(), None)
-        .await
-        .unwrap_err();
+    let error = stack.replace(&stored.base, "newer".into()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     lock.release().await.unwrap();
 }
@@ -368,10 +362,10 @@ async fn a_checkpoint_that_somebody_else_changed_is_not_replaced() {
     stack.create().await.unwrap();
     let lock = stack.lock().await.unwrap();
     let stored = stack.read().await.unwrap();
-    let next = stack.commit(&stored.base, "1".into(), None).await.unwrap();
-    let error = stack.commit(&stored.base, "2".into(), None).await.unwrap_err();
+    let next = stack.replace(&stored.base, "1".into()).await.unwrap();
+    let error = stack.replace(&stored.base, "2".into()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    stack.commit(&next, "3".into(), None).await.unwrap();
+    stack.replace(&next, "3".into()).await.unwrap();
     assert_eq!(&stack.read().await.unwrap().checkpoint[..], b"3");
     let backup = stack
         .store()
@@ -382,70 +376,22 @@ async fn a_checkpoint_that_somebody_else_changed_is_not_replaced() {
     lock.release().await.unwrap();
 }
 
-/// What a reader makes of a stack whose journal says `base <checkpoint>`, entries, and perhaps `folded <checkpoint>`.
-fn recovered(stored: &StoredStack) -> String {
-    let checkpoint = String::from_utf8(stored.checkpoint.to_vec()).unwrap();
-    let Some(journal) = &stored.journal else {
-        return checkpoint;
-    };
-    let journal = String::from_utf8(journal.to_vec()).unwrap();
-    let mut lines = journal.lines();
-    let base = lines.next().unwrap().strip_prefix("base ").unwrap();
-    let (folded, entries): (Vec<_>, Vec<_>) = lines.partition(|line| line.starts_with("folded "));
-    if base == checkpoint {
-        return format!("{checkpoint}+{}", entries.join("+"));
-    }
-    assert!(
-        folded.contains(&format!("folded {checkpoint}").as_str()),
-        "nobody can tell what {journal:?} is to {checkpoint:?}"
-    );
-    checkpoint
-}
-
-#[tokio::test]
-async fn a_crash_at_any_write_of_a_commit_loses_nothing() {
-    for fault in Fault::ALL {
-        for at in 0.. {
-            let inner: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime()));
-            let key = ".pulumi/stacks/fixtures/dev.json";
-            inner.put(key, "old".into(), Condition::Any).await.unwrap();
-            let stack = storage(Arc::clone(&inner));
-            stack.append_journal("base old\na\nb\n".into()).await.unwrap();
-            let lock = stack.lock().await.unwrap();
-            let base = stack.read().await.unwrap().base;
-            let faulty = Arc::new(FaultyStore::new(Arc::clone(&inner), fault, at));
-            let result = storage(Arc::clone(&faulty) as _)
-                .commit(&base, "old+a+b".into(), Some("folded old+a+b\n".into()))
-                .await;
-            let stored = stack.read().await.unwrap();
-            assert_eq!(recovered(&stored), "old+a+b", "{fault:?} at write {at}");
-            if at >= faulty.writes() {
-                result.unwrap();
-                assert!(stored.journal.is_none());
-                assert_eq!(at, 4, "a commit has four writes");
-                break;
-            }
-            assert!(result.is_err(), "{fault:?} at write {at}");
-            // Whoever comes next can commit what was recovered.
-            let folded = stored.journal.is_some().then(|| "folded again\n".into());
-            stack.commit(&stored.base, "again".into(), folded).await.unwrap();
-            let stored = stack.read().await.unwrap();
-            assert_eq!((recovered(&stored).as_str(), stored.journal), ("again", None));
-            lock.release().await.unwrap();
-        }
-    }
-}
-
 #[tokio::test]
 async fn a_journal_of_another_checkpoint_is_set_aside_under_a_new_name() {
     let stack = storage(Arc::new(MemoryStore::new(runtime())));
     stack.create().await.unwrap();
     for number in 1..=2 {
-        stack.append_journal(format!("{number}").into()).await.unwrap();
-        assert_eq!(
-            stack.set_aside_journal().await.unwrap(),
-            stack.name().orphan(number)
-        );
+        let key = stack.name().journal();
+        let bytes = Bytes::from(number.to_string());
+        stack.store().put(&key, bytes, Condition::Absent).await.unwrap();
+        let journal = stack.read().await.unwrap().journal.unwrap();
+        let aside = stack.set_aside_journal(&journal).await.unwrap();
+        assert_eq!(aside, stack.name().orphan(number));
+        let again = stack.store().put(&key, "another".into(), Condition::Absent).await;
+        again.unwrap();
+        let refused = stack.discard_journal(&journal).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict);
+        stack.store().delete(&key).await.unwrap();
         assert!(stack.read().await.unwrap().journal.is_none());
     }
     let kept = stack.store().get(&stack.name().orphan(1)).await.unwrap().unwrap();
