@@ -106,9 +106,11 @@ impl Ledger {
     }
 
     fn pending_operations(&self) -> Vec<PendingOperation> {
-        let base = self.base.pending_operations.iter();
-        let base = base.filter(|pending| !self.settled.covers(pending.kind));
-        self.begun.values().chain(base).cloned().collect()
+        self.begun
+            .values()
+            .chain(self.pending_of_base())
+            .cloned()
+            .collect()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
 };
 
 use places::Place;
-use settled::Settled;
+use settled::{Scope, Settled};
 
 /// What the entries so far have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +72,7 @@ impl Ledger {
             places: FxHashMap::default(),
             begun: BTreeMap::new(),
             has_dangling: false,
-            settled: Settled::Nothing,
+            settled: Settled::default(),
             changes: Changes::None,
             next_state,
         }
@@ -109,8 +109,7 @@ impl Ledger {
     /// Tells what the entries so far have changed; operations that are still pending count as a change.
     #[must_use]
     pub fn changes(&self) -> Changes {
-        let mut pending = self.base.pending_operations.iter();
-        let settles = pending.any(|pending| self.settled.covers(pending.kind));
+        let settles = self.unsettled().count() < self.base.pending_operations.len();
         if settles || !self.begun.is_empty() {
             Changes::Some
         } else {
@@ -139,9 +138,6 @@ impl Ledger {
             JournalRecord::Begin {
                 pending, old, new, ..
             } => {
-                if pending.is_some() {
-                    self.settle(Settled::ButCreations);
-                }
                 let resource = match pending {
                     Some(PendingOperationKind::Deleting) => {
                         old.as_ref().map(|old| &old.state).or(new.as_ref())
@@ -166,12 +162,15 @@ impl Ledger {
                 elided,
                 ..
             } => {
-                self.begun.remove(&entry.operation);
+                let ended = self.begun.remove(&entry.operation);
+                self.settle_worked_on(*op, ended.as_ref(), removed, new.as_ref());
                 self.succeed(removed, marked, new.as_ref(), *in_place, *elided);
                 self.has_dangling |= *op == StepOp::Refresh && new.is_none() && !removed.is_empty();
             }
-            JournalRecord::Failure { .. } => {
-                self.begun.remove(&entry.operation);
+            JournalRecord::Failure { op } => {
+                if let Some(ended) = self.begun.remove(&entry.operation) {
+                    self.settle_worked_on(*op, Some(&ended), &[], None);
+                }
             }
             JournalRecord::Outputs { new, elided } => {
                 let changed = self.get(new.id).is_none_or(|old| !same_record(old, &new.state));
@@ -195,7 +194,7 @@ impl Ledger {
                 self.rebase(records.into_iter().map(Some).collect());
                 self.note(removes || !repaired.is_empty(), false);
                 if *clear_pending {
-                    self.settle(Settled::ButCreations);
+                    self.settled.extend(Scope::ExceptCreations);
                 }
                 self.has_dangling = false;
             }
@@ -208,19 +207,15 @@ impl Ledger {
         self.begun.remove(&operation);
     }
 
-    /// Drops the base's interrupted updates and deletions: whoever worked through the whole stack has dealt with them.
-    /// Interrupted creations stay, because nothing tells whether they made something.
+    /// Drops the base's interrupted operations other than creations, at the end of a run that succeeded. Interrupted
+    /// creations stay: one may have made something that has no record.
     pub fn settle_pending(&mut self) {
-        self.settle(Settled::ButCreations);
+        self.settled.extend(Scope::ExceptCreations);
     }
 
-    /// Drops the base's interrupted creations, too: the user knows what became of them.
+    /// Drops the base's interrupted creations, too, as the user asked.
     pub fn settle_creations(&mut self) {
-        self.settle(Settled::Everything);
-    }
-
-    fn settle(&mut self, settled: Settled) {
-        self.settled = self.settled.max(settled);
+        self.settled.extend(Scope::All);
     }
 
     /// Returns the entry content for a rebuild of everything that there is now (see [`rebuild`]).
@@ -230,7 +225,7 @@ impl Ledger {
         JournalRecord::BaseRebuilt {
             order: rebuilt.order,
             repaired: rebuilt.repaired,
-            clear_pending: true,
+            clear_pending: self.refresh_settles_pending(),
         }
     }
 

@@ -1,26 +1,114 @@
 //! Settling: which operations that an earlier run did not bring to their end are still on record.
 
-use crate::resource::PendingOperationKind;
+use std::collections::BTreeSet;
 
-/// How much has been settled of what stood pending in the base; it only ever grows.
+use super::Ledger;
+use crate::{
+    executor::StepOp,
+    resource::{PendingOperation, PendingOperationKind, ResourceState},
+    state::{StateId, StateRef},
+};
+
+/// What has been settled of the base's pending operations; it only ever grows.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    scope: Scope,
+    /// The places, among the base's pending operations, of those whose resources a step of this run has worked on.
+    worked_on: BTreeSet<usize>,
+}
+
+/// Which kinds of pending operations are settled as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Settled {
-    /// All of it still stands.
+pub(super) enum Scope {
+    /// None of them.
     #[default]
-    Nothing,
-    /// All but creations: nothing tells whether an interrupted one made something, so it stays until somebody says so.
-    ButCreations,
-    /// Somebody has said so.
-    Everything,
+    None,
+    /// All but creations: an interrupted creation may have made something that has no record.
+    ExceptCreations,
+    /// All of them.
+    All,
 }
 
 impl Settled {
-    /// Tells whether a pending operation of the base is off the record.
-    pub(super) fn covers(self, kind: PendingOperationKind) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::ButCreations => kind != PendingOperationKind::Creating,
-            Self::Everything => true,
+    pub(super) fn extend(&mut self, scope: Scope) {
+        self.scope = self.scope.max(scope);
+    }
+
+    fn covers(&self, place: usize, kind: PendingOperationKind) -> bool {
+        match self.scope {
+            Scope::All => true,
+            _ if kind == PendingOperationKind::Creating => false,
+            Scope::ExceptCreations => true,
+            Scope::None => self.worked_on.contains(&place),
         }
     }
+}
+
+impl Ledger {
+    /// Returns the base's pending operations that are still on record.
+    pub(super) fn unsettled(&self) -> impl Iterator<Item = &PendingOperation> {
+        let pending = self.base.pending_operations.iter().enumerate();
+        pending
+            .filter(|(place, pending)| !self.settled.covers(*place, pending.kind))
+            .map(|(_, pending)| pending)
+    }
+
+    /// Returns the base's pending operations that are to be written: those on record, except where an operation of the
+    /// same kind on the same resource has begun since.
+    pub(super) fn pending_of_base(&self) -> impl Iterator<Item = &PendingOperation> {
+        self.unsettled().filter(|pending| {
+            let mut begun = self.begun.values();
+            pending.kind == PendingOperationKind::Creating
+                || !begun
+                    .any(|begun| begun.kind == pending.kind && is_same(&begun.resource, &pending.resource))
+        })
+    }
+
+    /// Settles the pending operations on the resources of a step that ended: those whose operation it brought to an end,
+    /// and those whose records a successful step removes or replaces after a call of the provider.
+    pub(super) fn settle_worked_on(
+        &mut self,
+        op: StepOp,
+        ended: Option<&PendingOperation>,
+        removed: &[StateId],
+        new: Option<&StateRef>,
+    ) {
+        if self.base.pending_operations.is_empty() || (ended.is_none() && op != StepOp::Refresh) {
+            return;
+        }
+        let ids = removed.iter().copied().chain(new.map(|new| new.id));
+        let records = ids.filter_map(|id| self.get(id)).map(|state| &**state);
+        let resources: Vec<&ResourceState> = ended
+            .map(|ended| &*ended.resource)
+            .into_iter()
+            .chain(records)
+            .collect();
+        let pending = self.base.pending_operations.iter().enumerate();
+        let worked_on: Vec<usize> = pending
+            .filter(|(_, pending)| {
+                resources
+                    .iter()
+                    .any(|resource| is_same(resource, &pending.resource))
+            })
+            .map(|(place, _)| place)
+            .collect();
+        self.settled.worked_on.extend(worked_on);
+    }
+
+    /// Returns whether a finished refresh leaves no pending operation other than creations: those on record are about
+    /// resources that have no record.
+    pub(super) fn refresh_settles_pending(&self) -> bool {
+        self.unsettled()
+            .filter(|pending| pending.kind != PendingOperationKind::Creating)
+            .all(|pending| {
+                !self
+                    .records()
+                    .any(|record| is_same(&record.state, &pending.resource))
+            })
+    }
+}
+
+/// Returns whether both describe the same real resource. An old copy that awaits its deletion has another id.
+fn is_same(left: &ResourceState, right: &ResourceState) -> bool {
+    left.urn == right.urn && left.id == right.id
 }

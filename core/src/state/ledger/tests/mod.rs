@@ -1,5 +1,7 @@
 //! Tests of the ledger: every prefix of any journal composes to a snapshot that can be used.
 
+mod pending;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -523,41 +525,6 @@ fn an_entry_about_a_record_that_is_gone_is_refused_and_changes_nothing() {
     assert_eq!(error.kind(), ErrorKind::State);
     assert!(error.message().contains("entry 7"), "{error}");
     assert!(!ledger.is_dirty());
-}
-
-#[test]
-fn interrupted_creations_of_the_base_stay_and_other_interrupted_operations_go() {
-    let pending = |name: &str, kind| PendingOperation {
-        resource: Arc::new(record(name, false)),
-        kind,
-    };
-    let base = Snapshot {
-        resources: vec![Arc::new(record("a", true))],
-        pending_operations: vec![
-            pending("x", PendingOperationKind::Updating),
-            pending("y", PendingOperationKind::Creating),
-        ],
-        ..Snapshot::default()
-    };
-    let mut ledger = Ledger::new(base);
-    assert_eq!(ledger.compose().unwrap().pending_operations.len(), 2);
-    assert!(!ledger.is_dirty());
-    let begin = JournalRecord::Begin {
-        op: StepOp::Create,
-        pending: Some(PendingOperationKind::Creating),
-        old: None,
-        new: Some(Arc::new(record("z", false))),
-        keys: Vec::new(),
-        diffs: Vec::new(),
-        detailed_diff: None,
-    };
-    ledger.apply(&entry(0, 1, begin)).unwrap();
-    ledger
-        .apply(&entry(1, 1, JournalRecord::Failure { op: StepOp::Create }))
-        .unwrap();
-    let left = ledger.compose().unwrap().pending_operations;
-    assert_eq!(left, [pending("y", PendingOperationKind::Creating)]);
-    assert!(ledger.is_dirty());
 }
 
 #[test]
