@@ -1,11 +1,14 @@
 //! The guard of a plugin's process group: a tiny shell that kills the group as soon as the host is gone.
 //!
 //! A process that is killed can not clean up, so somebody else must notice. The guard is started first and leads a
-//! process group of its own, which the plugin then joins. Its standard input is a pipe whose other end only the host
+//! process group of its own, which the plugin then joins. Its standard input is a pipe whose other end the host
 //! holds: when the host lets go of it, or dies in whatever way, the guard reads the end of the file and kills the
 //! group, itself included. This needs no unsafe code, works on every POSIX system, and also ends what the plugin has
 //! started. The kernel's own signal upon a parent's death (Linux only) would be tied to the thread that started the
 //! plugin, and would not reach the plugin's children.
+//!
+//! Children that the host forks hold the pipe, too. So a second shell of the group polls for the host's process, and
+//! kills the group once that has ended.
 //!
 //! The group exists as long as the guard does, so signals to it never reach a stranger that got the same number.
 
@@ -20,10 +23,33 @@ use std::{
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use tokio::process::{Child, ChildStdin, Command};
 
-use crate::runtime::Runtime;
+use crate::{runtime::Runtime, store::ProcessIdentity};
 
-/// Waits for the end of its input, deaf to the signals that are meant for the plugin.
-const SCRIPT: &str = r#"trap "" HUP INT QUIT TERM; while read -r _; do :; done; kill -KILL 0"#;
+/// A function of the shell: whether the process `$1`, which started at the kernel's tick `$2`, runs. One that may not be
+/// signalled runs, too. An empty tick is not compared.
+///
+/// In `/proc/<pid>/stat` the state is the first field behind the name and its closing parenthesis, the tick the
+/// twentieth. Where the name holds a line break they are not in the first line, and the process counts as running.
+const HOST_RUNS: &str = r#"
+host_runs() {
+    kill -0 "$1" || [ -d "/proc/$1" ] || return 1
+    [ -n "$2" ] && read -r stat <"/proc/$1/stat" || return 0
+    start=$2
+    case $stat in *") "*) ;; *) return 0 ;; esac
+    set -- ${stat##*") "}
+    case $1 in Z | X) return 1 ;; esac
+    [ "${20}" = "$start" ]
+}
+"#;
+
+/// Waits for the end of its input, deaf to the signals that are meant for the plugin. A second shell polls for the host
+/// (`$1`, `$2`), and for the first shell.
+const WAIT: &str = r#"
+trap "" HUP INT QUIT TERM
+{ while kill -0 $$ && host_runs "$1" "$2"; do sleep 2; done; kill -KILL 0; } &
+while read -r _; do :; done
+kill -KILL 0
+"#;
 
 /// The longest pause between two looks at whether the members of a dying group are gone.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -54,10 +80,12 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts a guard with a new, otherwise empty group.
-    pub(super) fn start(shell: &Path) -> io::Result<Self> {
+    /// Starts a guard with a new, otherwise empty group, which ends with `host`.
+    pub(super) fn start(shell: &Path, host: &ProcessIdentity) -> io::Result<Self> {
         let mut process = Command::new(shell)
-            .args(["-c", SCRIPT])
+            .args(["-c", &format!("{HOST_RUNS}{WAIT}"), "guard"])
+            .arg(host.pid.to_string())
+            .arg(host.started.map(|tick| tick.to_string()).unwrap_or_default())
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -136,6 +164,92 @@ impl Group {
     fn signal(self, signal: Signal) {
         if let Err(error) = kill_process_group(self.0, signal) {
             tracing::debug!(group = self.number(), %error, "a process group took no signal");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that lives until it is killed.
+    fn sleeper() -> std::process::Child {
+        std::process::Command::new("sleep").arg("600").spawn().unwrap()
+    }
+
+    fn shells() -> impl Iterator<Item = &'static str> {
+        let known = ["/bin/sh", "/bin/bash", "/bin/dash"];
+        known.into_iter().filter(|shell| Path::new(shell).exists())
+    }
+
+    /// Returns what the guard's function makes of a process.
+    fn host_runs(shell: &str, host: &ProcessIdentity) -> bool {
+        let started = host.started.map(|tick| tick.to_string()).unwrap_or_default();
+        let asked = std::process::Command::new(shell)
+            .args(["-c", &format!("{HOST_RUNS}host_runs \"$1\" \"$2\""), "guard"])
+            .args([host.pid.to_string(), started])
+            .stderr(Stdio::null())
+            .status();
+        asked.unwrap().success()
+    }
+
+    /// Waits for the end of a guard.
+    async fn ends(guard: &mut Guard) -> bool {
+        let clock = Runtime::system(tokio::runtime::Handle::current()).clock;
+        tokio::select! {
+            ended = guard.process.wait() => ended.is_ok(),
+            () = clock.wait(Duration::from_secs(60)) => false,
+        }
+    }
+
+    #[test]
+    fn the_guard_tells_a_host_that_runs_from_one_that_has_ended() {
+        for shell in shells() {
+            let own = ProcessIdentity::of(std::process::id());
+            assert!(host_runs(shell, &own), "{shell}");
+            let unknown_start = ProcessIdentity {
+                started: None,
+                ..own.clone()
+            };
+            assert!(host_runs(shell, &unknown_start), "{shell}");
+            if let Some(tick) = own.started {
+                let earlier = ProcessIdentity {
+                    started: Some(tick - 1),
+                    ..own
+                };
+                assert!(
+                    !host_runs(shell, &earlier),
+                    "{shell}: another process of the same number"
+                );
+            }
+            let mut ended = sleeper();
+            let identity = ProcessIdentity::of(ended.id());
+            ended.kill().unwrap();
+            // It stays as a zombie until it is waited for.
+            while host_runs(shell, &identity) && cfg!(target_os = "linux") {}
+            ended.wait().unwrap();
+            assert!(!host_runs(shell, &identity), "{shell}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_group_ends_with_its_host_although_the_pipe_stays_open() {
+        for shell in shells() {
+            let mut host = sleeper();
+            let mut guard = Guard::start(Path::new(shell), &ProcessIdentity::of(host.id())).unwrap();
+            host.kill().unwrap();
+            host.wait().unwrap();
+            assert!(ends(&mut guard).await, "{shell}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_group_ends_when_its_lifeline_is_released() {
+        for shell in shells() {
+            let own = ProcessIdentity::of(std::process::id());
+            let mut guard = Guard::start(Path::new(shell), &own).unwrap();
+            guard.lifeline.release();
+            assert!(ends(&mut guard).await, "{shell}");
         }
     }
 }

@@ -29,6 +29,7 @@ use crate::{
         port::parse_port,
     },
     runtime::{Runtime, Task},
+    store::ProcessIdentity,
 };
 
 /// The longest first line that may still be a port.
@@ -126,7 +127,9 @@ impl PluginProcess {
         let cannot_start = |error: std::io::Error| {
             plugin_error(format!("could not start plugin [{program}]: {error}")).with_source(error)
         };
-        let guard = match start.guard_shell.as_deref().map(Guard::start) {
+        let host = ProcessIdentity::of(std::process::id());
+        let started = start.guard_shell.as_deref();
+        let guard = match started.map(|shell| Guard::start(shell, &host)) {
             Some(Ok(guard)) => Some(guard),
             Some(Err(error)) => {
                 return Err(cannot_start(error).with_hint("its process needs a POSIX shell as guard"));

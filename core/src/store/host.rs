@@ -61,6 +61,43 @@ impl std::fmt::Debug for HostFacts {
     }
 }
 
+/// One process, told apart from a later one of the same number.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct ProcessIdentity {
+    /// Its number.
+    pub(crate) pid: u32,
+    /// The tick of the kernel at which it started, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) started: Option<u64>,
+    /// As [`HostFacts::system`].
+    pub(crate) system: String,
+}
+
+impl ProcessIdentity {
+    /// Returns the identity of a running process of this system.
+    pub(crate) fn of(pid: u32) -> Self {
+        Self {
+            pid,
+            started: start::ticks(pid),
+            system: start::system(),
+        }
+    }
+
+    /// Returns whether the process is known to have ended. Nothing is known of processes of other systems.
+    pub(crate) fn has_ended(&self) -> bool {
+        if self.system != start::system() {
+            return false;
+        }
+        match system::process(self.pid) {
+            ProcessState::Gone => true,
+            ProcessState::Running(_) | ProcessState::Unknown => {
+                let now = start::ticks(self.pid);
+                self.started.is_some() && now.is_some() && self.started != now
+            }
+        }
+    }
+}
+
 /// The processes of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemProcesses;
@@ -137,18 +174,25 @@ mod start {
 
     /// Finds out since when a process runs; one that has ended and waits for its parent is gone.
     pub(super) fn running(pid: u32) -> ProcessState {
-        let Ok(stat) = read_to_string(format!("/proc/{pid}/stat")) else {
-            return ProcessState::Running(None);
-        };
-        // The second field is a name in parentheses, which may hold anything.
-        let Some((_, fields)) = stat.rsplit_once(')') else {
-            return ProcessState::Running(None);
-        };
-        let mut fields = fields.split_ascii_whitespace();
-        if matches!(fields.next(), Some("Z" | "X")) {
-            return ProcessState::Gone;
+        match stat(pid) {
+            Some((true, _)) => ProcessState::Gone,
+            Some((false, ticks)) => ProcessState::Running(ticks.and_then(started)),
+            None => ProcessState::Running(None),
         }
-        ProcessState::Running(fields.nth(18).and_then(|ticks| started(ticks.parse().ok()?)))
+    }
+
+    /// Returns the tick of the kernel at which a process started.
+    pub(super) fn ticks(pid: u32) -> Option<u64> {
+        stat(pid)?.1
+    }
+
+    /// Returns whether a process has ended, and its starting tick; `None` where nothing can be read about it.
+    fn stat(pid: u32) -> Option<(bool, Option<u64>)> {
+        let stat = read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is a name in parentheses, which may hold anything.
+        let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+        let has_ended = matches!(fields.next(), Some("Z" | "X"));
+        Some((has_ended, fields.nth(18).and_then(|ticks| ticks.parse().ok())))
     }
 
     /// Turns the kernel's count of ticks since it started into a time.
@@ -176,6 +220,10 @@ mod start {
     pub(super) fn running(_pid: u32) -> super::ProcessState {
         super::ProcessState::Running(None)
     }
+
+    pub(super) fn ticks(_pid: u32) -> Option<u64> {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -193,6 +241,28 @@ mod tests {
         };
         if cfg!(target_os = "linux") {
             assert!(started.unwrap() > Timestamp::from_second(1_500_000_000).unwrap());
+        }
+    }
+    #[test]
+    fn a_process_has_ended_once_its_number_is_free_or_belongs_to_a_later_one() {
+        let own = ProcessIdentity::of(std::process::id());
+        assert!(!own.has_ended());
+        let gone = ProcessIdentity {
+            pid: u32::MAX,
+            ..own.clone()
+        };
+        assert!(gone.has_ended());
+        let elsewhere = ProcessIdentity {
+            system: "another boot".to_owned(),
+            ..gone
+        };
+        assert!(!elsewhere.has_ended(), "its number says nothing here");
+        if let Some(started) = own.started {
+            let earlier = ProcessIdentity {
+                started: Some(started - 1),
+                ..own
+            };
+            assert!(earlier.has_ended());
         }
     }
 }

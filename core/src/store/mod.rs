@@ -21,6 +21,7 @@ use bytes::Bytes;
 
 pub use file::FileStore;
 pub use history::HistoryEntry;
+pub(crate) use host::ProcessIdentity;
 pub use host::{HostFacts, ProcessState, Processes, SystemProcesses};
 pub use journal::StoreJournal;
 pub use layout::{ORGANIZATION, StackName};

@@ -243,12 +243,12 @@ async fn a_retired_lock_leaves_nothing_behind_and_is_taken_anew() {
     let other = left.lock("q/dev").await.unwrap();
     left.lock("p/dev").await.unwrap().retire();
     let locks = folder.path().join(".stackwright-locks");
-    let names = || {
-        fs::read_dir(&locks)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-    };
-    assert_eq!(names().collect::<Vec<_>>(), ["q"]);
+    let mut names: Vec<_> = fs::read_dir(&locks)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, [".writes.lock", "q"]);
     let guard = right.lock("p/dev").await.unwrap();
     assert!(left.lock("p/dev").await.is_err() && right.lock("q/dev").await.is_err());
     drop((guard, other));

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    lock,
+    lock::wait_for_writes,
     system::{
         again_when_absent, clone_file, create_private, failure, is_absent, keep_private, remove_empty,
         sync_folder, version,
@@ -99,7 +99,7 @@ impl Disk {
     fn replace(&self, temporary: Temporary, path: &Path, key: &str, condition: &Condition) -> Result<()> {
         {
             // Looking and replacing must be one act among all stores of this folder.
-            let _guard = lock::wait(self, ".writes")?;
+            let _writes = wait_for_writes(self)?;
             self.check(path, key, condition)?;
             fs::rename(&temporary.0, path).map_err(|error| failure("replacing", path, error))?;
         }

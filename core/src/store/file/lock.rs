@@ -1,9 +1,13 @@
 //! Locks of the file store: the operating system's file locks, which end with the process that holds them.
+//!
+//! A child that a host forks has the file of a lock open, too, and holds the lock with it. So the owner releases the lock
+//! explicitly, and the file names the owner: a lock whose owner has ended is replaced although a child still holds it.
 
 use std::{
     collections::HashSet,
     fs::{self, File, TryLockError},
-    path::PathBuf,
+    io::Write as _,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -13,15 +17,18 @@ use super::{
 };
 use crate::{
     error::Result,
-    store::{LockGuard, locked},
+    store::{LockGuard, ProcessIdentity, locked},
 };
+
+/// Serializes conditional writes, and the taking of locks, among all stores of a folder.
+const WRITES: &str = ".writes";
 
 /// The names that this store holds, for file systems on which locks do not conflict within one process.
 #[derive(Default)]
 pub(super) struct Locks(Arc<Mutex<HashSet<String>>>);
 
 impl Locks {
-    /// Takes a lock, or fails at once when somebody else has it.
+    /// Takes a lock, or fails at once when it is held elsewhere.
     pub(super) fn take(&self, disk: &Disk, name: &str) -> Result<FileLock> {
         let fresh = self
             .0
@@ -35,18 +42,26 @@ impl Locks {
             held: Arc::clone(&self.0),
             name: name.to_owned(),
         };
+        // A lock and the record of its owner change together.
+        let _writes = wait_for_writes(disk)?;
         loop {
             let (file, path) = open(disk, name)?;
             match file.try_lock() {
-                // It was retired in between; whoever comes now takes a new file.
+                // It was retired in between; the next attempt makes a new file.
                 Ok(()) if !is_named(&file, &path) => {}
                 Ok(()) => {
+                    let held = Held::new(file);
+                    held.record_owner(&path);
                     return Ok(FileLock {
-                        _file: file,
+                        held,
                         _claim: claim,
                         path,
                         root: disk.root().to_owned(),
                     });
+                }
+                Err(TryLockError::WouldBlock) if has_dead_owner(&path) => {
+                    tracing::info!(path = %path.display(), "replacing the lock of a process that has ended");
+                    fs::remove_file(&path).map_err(|error| failure("removing", &path, error))?;
                 }
                 Err(TryLockError::WouldBlock) => return Err(locked(name)),
                 Err(TryLockError::Error(error)) => return Err(failure("locking", &path, error)),
@@ -55,11 +70,58 @@ impl Locks {
     }
 }
 
-/// Waits for a lock that is only ever held for an instant.
-pub(super) fn wait(disk: &Disk, name: &str) -> Result<File> {
-    let (file, path) = open(disk, name)?;
+/// Returns whether a lock's file names an owner that has ended. Files of earlier versions name none.
+fn has_dead_owner(path: &Path) -> bool {
+    let owner = fs::read(path).ok();
+    let owner: Option<ProcessIdentity> = owner.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    owner.is_some_and(|owner| owner.has_ended())
+}
+
+/// A locked file. Only the process that has locked it releases it; in a child that it has forked, a drop does nothing.
+pub(super) struct Held {
+    file: File,
+    owner: u32,
+}
+
+impl Held {
+    fn new(file: File) -> Self {
+        Self {
+            file,
+            owner: std::process::id(),
+        }
+    }
+
+    fn is_own(&self) -> bool {
+        self.owner == std::process::id()
+    }
+
+    /// Notes who holds the lock. Without the note (the disk may be full) the lock is only never replaced.
+    fn record_owner(&self, path: &Path) {
+        let text = serde_json::to_vec(&ProcessIdentity::of(self.owner)).unwrap_or_default();
+        let mut file = &self.file;
+        let written = file.set_len(0).and_then(|()| file.write_all(&text));
+        if let Err(error) = written {
+            tracing::debug!(path = %path.display(), %error, "the owner of a lock could not be noted");
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing the file would not do: the lock lasts until all who have inherited it have closed it, too.
+        if self.is_own()
+            && let Err(error) = self.file.unlock()
+        {
+            tracing::debug!(%error, "a file could not be unlocked");
+        }
+    }
+}
+
+/// Waits for the lock that keeps other stores of the folder from conditional writes. It is held for an instant only.
+pub(super) fn wait_for_writes(disk: &Disk) -> Result<Held> {
+    let (file, path) = open(disk, WRITES)?;
     file.lock().map_err(|error| failure("locking", &path, error))?;
-    Ok(file)
+    Ok(Held::new(file))
 }
 
 /// Opens a lock's file. Only who holds it may remove it; who has locked it must look whether it still has its name.
@@ -82,7 +144,7 @@ fn open(disk: &Disk, name: &str) -> Result<(File, PathBuf)> {
 
 /// A held lock. The fields are dropped in order: the file's lock ends before the name is free again.
 pub(super) struct FileLock {
-    _file: File,
+    held: Held,
     _claim: Claim,
     path: PathBuf,
     root: PathBuf,
@@ -91,7 +153,7 @@ pub(super) struct FileLock {
 impl LockGuard for FileLock {
     fn retire(self: Box<Self>) {
         // Elsewhere nobody could tell that the file that he has locked is not the one that others will find.
-        if cfg!(unix) && fs::remove_file(&self.path).is_ok() {
+        if cfg!(unix) && self.held.is_own() && fs::remove_file(&self.path).is_ok() {
             let folder = self.path.parent().unwrap_or(&self.root);
             remove_empty(folder, &self.root.join(LOCK_FOLDER));
         }
@@ -111,3 +173,7 @@ impl Drop for Claim {
             .remove(&self.name);
     }
 }
+
+#[cfg(test)]
+#[path = "lock_tests.rs"]
+mod tests;

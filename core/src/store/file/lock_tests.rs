@@ -1,0 +1,101 @@
+//! Tests of locks whose files other processes have inherited, as forked children of the owner do.
+
+use std::process::{Child, Command, Stdio};
+
+use super::*;
+use crate::{error::ErrorKind, runtime::Runtime};
+
+/// A process that holds what it was given as its input.
+struct Heir(Child);
+
+impl Heir {
+    fn of(file: &File) -> Self {
+        let input = Stdio::from(file.try_clone().unwrap());
+        let started = Command::new("sleep").arg("600").stdin(input).spawn();
+        Self(started.unwrap())
+    }
+}
+
+impl Drop for Heir {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+fn disk(folder: &Path) -> Disk {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    Disk::new(folder.to_owned(), runtime.random, runtime.clock)
+}
+
+fn is_free(disk: &Disk) -> bool {
+    match Locks::default().take(disk, "p/dev") {
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::Conflict => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn a_lock_ends_with_its_guard_although_a_child_has_inherited_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(folder.path());
+    let lock = Locks::default().take(&disk, "p/dev").unwrap();
+    let _heir = Heir::of(&lock.held.file);
+    assert!(!is_free(&disk));
+    drop(lock);
+    assert!(is_free(&disk));
+}
+
+#[tokio::test]
+async fn the_lock_of_conditional_writes_ends_although_a_child_has_inherited_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(folder.path());
+    let writes = wait_for_writes(&disk).unwrap();
+    let _heir = Heir::of(&writes.file);
+    drop(writes);
+    let (file, _) = open(&disk, WRITES).unwrap();
+    file.try_lock().unwrap();
+}
+
+#[tokio::test]
+async fn a_guard_that_a_forked_child_drops_releases_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(folder.path());
+    let lock = Locks::default().take(&disk, "p/dev").unwrap();
+    let copy = Held {
+        file: lock.held.file.try_clone().unwrap(),
+        owner: lock.held.owner + 1,
+    };
+    drop(copy);
+    assert!(!is_free(&disk));
+}
+
+#[tokio::test]
+async fn the_lock_of_a_dead_owner_is_replaced_although_its_child_holds_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = disk(folder.path());
+    let (file, path) = open(&disk, "p/dev").unwrap();
+    file.try_lock().unwrap();
+    let heir = Heir::of(&file);
+    drop(file);
+    let note = |owner: &ProcessIdentity| fs::write(&path, serde_json::to_vec(owner).unwrap()).unwrap();
+
+    assert!(!is_free(&disk), "its owner is not known");
+    let alive = ProcessIdentity::of(heir.0.id());
+    note(&alive);
+    assert!(!is_free(&disk));
+    note(&ProcessIdentity {
+        system: "another boot".to_owned(),
+        ..ProcessIdentity::of(u32::MAX)
+    });
+    assert!(!is_free(&disk), "nothing is known of processes elsewhere");
+
+    let mut ended = Command::new("true").spawn().unwrap();
+    let owner = ProcessIdentity::of(ended.id());
+    ended.wait().unwrap();
+    note(&owner);
+    assert!(is_free(&disk));
+    // The child still holds the file, which has no name any more.
+    assert!(is_free(&disk));
+}
