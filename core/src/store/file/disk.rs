@@ -169,7 +169,7 @@ impl Disk {
             return Ok(());
         }
         // Looking and removing must be one act among all stores of this folder.
-        let _guard = lock::wait(self, ".writes")?;
+        let _writes = wait_for_writes(self)?;
         self.check(&path, key, condition)?;
         self.remove(key)
     }
