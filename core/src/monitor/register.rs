@@ -5,6 +5,7 @@ use std::future::Future;
 use smol_str::SmolStr;
 
 use crate::{
+    error::Error,
     generator::{RegisterOutcome, Unanswered},
     monitor::{
         Monitor, Registered, Registration, WireStatus, defaults::Wanted, in_flight::Flight,
@@ -189,7 +190,9 @@ impl Monitor {
             self.0.defaults.complete_explicit(&mut settings);
             goal.inputs = settings.write(std::mem::take(&mut goal.inputs));
         }
-        goal.inputs = self.hashed("inputs", std::mem::take(&mut goal.inputs)).await?;
+        goal.inputs = self
+            .hashed("inputs", std::mem::take(&mut goal.inputs), claim.urn())
+            .await?;
         if let Some(trigger) = &goal.options.replacement_trigger {
             let heeded = self
                 .0
@@ -210,23 +213,31 @@ impl Monitor {
     }
 
     /// Looks at values of the program, and fills in the hashes of assets and archives, which programs leave out.
-    pub(super) async fn hashed(&self, label: &str, values: PropertyMap) -> Result<PropertyMap, Refused> {
+    /// Errors name the resource.
+    pub(super) async fn hashed(
+        &self,
+        label: &str,
+        values: PropertyMap,
+        urn: &Urn,
+    ) -> Result<PropertyMap, Refused> {
         if !self.heed(label, &values)?.assets {
             return Ok(values);
         }
         // Rare, and so it is kept out of what every registration has room for.
-        Box::pin(self.with_hashes(values)).await
+        let hashed = Box::pin(self.with_hashes(values)).await?;
+        hashed.map_err(|error| {
+            let text = format!("{label} of {urn}: {}", error.message());
+            Refused::Invalid(WireStatus::invalid(text))
+        })
     }
 
-    async fn with_hashes(&self, values: PropertyMap) -> Result<PropertyMap, Refused> {
+    async fn with_hashes(&self, values: PropertyMap) -> Result<Result<PropertyMap, Error>, Refused> {
         let directory = self.0.run.root_directory.clone().unwrap_or_default();
         let spawner = &self.0.generator.executor().runtime().spawner;
         tokio::select! {
             biased;
-            hashed = fill_hashes(values, &directory, spawner, Some(&*self.0.fetch)) => hashed.map_err(|error| {
-                Refused::Invalid(WireStatus::invalid(error.message().to_owned()))
-            }),
-            // A file may be a pipe that nobody ever writes to.
+            hashed = fill_hashes(values, &directory, spawner, Some(&*self.0.fetch)) => Ok(hashed),
+            // A file system may not answer.
             () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(Unanswered::Ending)),
         }
     }
@@ -291,7 +302,7 @@ impl Monitor {
             let (monitor, urn) = (self.clone(), urn.clone());
             async move {
                 let published = async {
-                    let outputs = monitor.hashed("outputs", outputs).await?;
+                    let outputs = monitor.hashed("outputs", outputs, &urn).await?;
                     let published = monitor.0.generator.register_outputs(&urn, outputs).await;
                     published.map_err(Refused::Unanswered)
                 };

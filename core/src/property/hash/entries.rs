@@ -4,6 +4,7 @@ use std::{
     collections::HashSet,
     fs, io,
     io::Read as _,
+    os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -18,6 +19,12 @@ use crate::{
 /// Files of this name, and directories of this name with all below, are no part of an archive.
 const BOOKKEEPING: &str = ".pulumi";
 
+/// The most bytes of one asset or archive that are read: a file of such a size is taken for a mistake.
+pub(super) const MAX_CONTENT_SIZE: u64 = 16 << 30;
+
+/// The most bytes of a packed archive that are unpacked in memory, and the most that may come of it.
+pub(super) const MAX_UNPACKED_SIZE: u64 = 1 << 30;
+
 /// The bytes of one file.
 pub(super) enum Content {
     /// In memory.
@@ -27,8 +34,11 @@ pub(super) enum Content {
 }
 
 impl Content {
+    /// Takes a regular file: anything else may have no end.
     pub(super) fn file(path: &Path, shown: &str) -> Result<Self> {
         let metadata = fs::metadata(path).map_err(|error| cannot_read(shown, &error))?;
+        ensure_regular(metadata.file_type(), shown)?;
+        ensure_size(metadata.len(), MAX_CONTENT_SIZE, shown)?;
         Ok(Self::File(path.to_owned(), metadata.len(), shown.to_owned()))
     }
 
@@ -49,7 +59,9 @@ impl Content {
             }
             Self::File(path, length, shown) => (path, *length, shown),
         };
-        let mut file = fs::File::open(path).map_err(|error| cannot_read(shown, &error))?;
+        let mut file = open(path).map_err(|error| cannot_read(shown, &error))?;
+        let metadata = file.metadata().map_err(|error| cannot_read(shown, &error))?;
+        ensure_regular(metadata.file_type(), shown)?;
         let mut buffer = vec![0; 64 * 1024];
         let mut total = 0;
         loop {
@@ -58,7 +70,8 @@ impl Content {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(cannot_read(shown, &error)),
             };
-            if count == 0 {
+            // What grows while it is read may grow without end.
+            if count == 0 || total > expected {
                 break;
             }
             sink(&buffer[..count]);
@@ -70,15 +83,53 @@ impl Content {
         Ok(())
     }
 
-    /// Reads all bytes into memory.
+    /// Reads all bytes of a packed archive into memory.
     pub(super) fn read(&self) -> Result<Bytes> {
-        if let Self::Bytes(bytes) = self {
-            return Ok(bytes.clone());
-        }
+        let shown = match self {
+            Self::Bytes(bytes) => return Ok(bytes.clone()),
+            Self::File(_, _, shown) => shown,
+        };
+        ensure_size(self.len(), MAX_UNPACKED_SIZE, shown)?;
         let mut all = Vec::new();
         self.write_to(&mut |bytes| all.extend_from_slice(bytes))?;
         Ok(all.into())
     }
+}
+
+/// Opens a file without waiting, should it have become a pipe.
+fn open(path: &Path) -> io::Result<fs::File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    fs::OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Refuses everything but regular files; `shown` is what the message calls it.
+fn ensure_regular(kind: fs::FileType, shown: &str) -> Result<()> {
+    if kind.is_file() {
+        return Ok(());
+    }
+    let kind = if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "a device"
+    } else {
+        "of an unknown kind"
+    };
+    Err(Error::invalid(format!("'{shown}' is {kind}, not a regular file")))
+}
+
+/// Refuses more than `most` bytes.
+pub(super) fn ensure_size(size: u64, most: u64, shown: &str) -> Result<()> {
+    if size <= most {
+        return Ok(());
+    }
+    let gibibytes = most >> 30;
+    Err(Error::invalid(format!(
+        "'{shown}' has {size} bytes, more than the limit of {gibibytes} GiB"
+    )))
 }
 
 pub(super) fn cannot_read(shown: &str, error: &io::Error) -> Error {

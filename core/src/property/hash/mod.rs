@@ -17,7 +17,7 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 use smol_str::SmolStr;
 
-use self::entries::{Content, Entries};
+use self::entries::{Content, Entries, MAX_CONTENT_SIZE, ensure_size};
 use crate::{
     error::{Error, Result},
     property::{Archive, ArchiveSource, Asset, AssetSource, PropertyMap, PropertyValue, Secret},
@@ -38,7 +38,8 @@ pub trait Fetch: Send + Sync {
 /// below `directory`, the program's. A map without assets is returned at once; files are read on the blocking pool.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidInput`] when contents cannot be read or are not of the kind they claim to be, or a URI
+/// [`crate::ErrorKind::InvalidInput`] when contents cannot be read, are not of the kind they claim to be, are neither regular
+/// files nor directories, or have more than 16 GiB (1 GiB for a packed archive inside another archive), or a URI
 /// is not a `file` one and `fetch` is missing; otherwise what `fetch` reported.
 pub async fn fill_hashes(
     map: PropertyMap,
@@ -200,7 +201,12 @@ impl Hasher {
             return Ok(hexadecimal(&digest.finalize()));
         }
         let mut tar = tar::Writer::new(|bytes: &[u8]| digest.update(bytes));
-        Entries::new(self).visit(archive, &mut |name, content| tar.file(name, &content))?;
+        let mut size = 0_u64;
+        Entries::new(self).visit(archive, &mut |name, content| {
+            size = size.saturating_add(content.len());
+            ensure_size(size, MAX_CONTENT_SIZE, name)?;
+            tar.file(name, &content)
+        })?;
         tar.finish();
         Ok(hexadecimal(&digest.finalize()))
     }

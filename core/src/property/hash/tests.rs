@@ -1,9 +1,12 @@
 //! Tests of the hashes of assets and archives: those of the reference engine.
 
-use std::{fs, io::Write as _, path::Path};
+use std::{fs, io::Write as _, path::Path, time::Duration};
 
 use super::*;
-use crate::property::AssetSource;
+use crate::{
+    property::AssetSource,
+    runtime::{Clock as _, SystemClock},
+};
 
 fn text(text: &str) -> PropertyValue {
     PropertyValue::Asset(Arc::new(Asset {
@@ -298,6 +301,166 @@ fn a_zip_in_an_archive_counts_as_its_files() {
     assert_eq!(
         hash(assets(&[("x", packed("files.zip"))]), directory.path()),
         unpacked
+    );
+}
+
+/// The same zip as a writer makes it that does not know sizes beforehand: they, and all numbers at its end, stand in the
+/// longer fields.
+fn zip64() -> Vec<u8> {
+    let plain = zip();
+    let directory = plain
+        .windows(4)
+        .position(|window| window == b"PK\x01\x02")
+        .unwrap();
+    let end = plain.len() - 22;
+    let mut made = plain[..directory].to_vec();
+    let mut at = directory;
+    while at < end {
+        let number = |from: usize| u64::from(u32::from_le_bytes(plain[from..from + 4].try_into().unwrap()));
+        let name_end = at + 46 + usize::from(plain[at + 28]);
+        let mut entry = plain[at..name_end].to_vec();
+        entry[20..28].fill(0xFF);
+        entry[42..46].fill(0xFF);
+        entry[30] = 28 + 5;
+        // Another field stands before.
+        entry.extend([0x55, 0x54, 1, 0, 0]);
+        entry.extend([1, 0, 24, 0]);
+        for value in [number(at + 24), number(at + 20), number(at + 42)] {
+            entry.extend(value.to_le_bytes());
+        }
+        made.extend(entry);
+        at = name_end;
+    }
+    let long_end = made.len() as u64;
+    made.extend(b"PK\x06\x06");
+    made.extend([0; 28]);
+    made.extend(2_u64.to_le_bytes());
+    made.extend((long_end - directory as u64).to_le_bytes());
+    made.extend((directory as u64).to_le_bytes());
+    made.extend(b"PK\x06\x07\0\0\0\0");
+    made.extend(long_end.to_le_bytes());
+    made.extend([1, 0, 0, 0]);
+    made.extend(b"PK\x05\x06\0\0\0\0\xFF\xFF\xFF\xFF");
+    made.extend([0xFF; 8]);
+    made.extend([0, 0]);
+    made
+}
+
+#[test]
+fn a_zip_with_long_fields_has_the_same_files() {
+    let plain = unpack::files("x.zip", &zip().into()).unwrap();
+    assert_eq!(plain.len(), 2);
+    assert_eq!(unpack::files("x.zip", &zip64().into()).unwrap(), plain);
+}
+
+#[test]
+fn a_zip_that_ends_anywhere_is_an_error_and_no_panic() {
+    for whole in [zip(), zip64()] {
+        // Of the record at the end, only its mark is always needed.
+        for length in 0..whole.len() - 18 {
+            assert!(
+                unpack::files("x.zip", &Bytes::copy_from_slice(&whole[..length])).is_err(),
+                "{length}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_compressed_tar_is_unpacked_up_to_a_limit_only() {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(&[0; 10_000]).unwrap();
+    let packed = gzip.finish().unwrap();
+    assert_eq!(unpack::gunzip(&packed, 10_000).unwrap().len(), 10_000);
+    assert_eq!(
+        unpack::gunzip(&packed, 9_999),
+        Err("it unpacks to more than 1 GiB")
+    );
+}
+
+/// Hashes in time, or fails: what has no end must not be read.
+fn refusal(value: PropertyValue, directory: &Path) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let map: PropertyMap = [("k", value)].into_iter().collect();
+    let spawner = Spawner::new(runtime.handle().clone());
+    let outcome = runtime.block_on(async {
+        tokio::select! {
+            filled = fill_hashes(map, directory, &spawner, None) => Some(filled),
+            () = SystemClock.wait(Duration::from_secs(60)) => None,
+        }
+    });
+    // A thread that still reads must not keep the test from failing.
+    runtime.shutdown_background();
+    let refused = outcome.expect("hashing ends").unwrap_err();
+    refused.message().to_owned()
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_by_name_and_never_read() {
+    let directory = data();
+    let pipe = directory.path().join("data/dir/pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    let here = directory.path();
+    for (value, expected) in [
+        (
+            file("data/dir/pipe"),
+            "'data/dir/pipe' is a named pipe, not a regular file".to_owned(),
+        ),
+        (
+            file("/dev/zero"),
+            "'/dev/zero' is a device, not a regular file".to_owned(),
+        ),
+        (
+            packed("data/dir"),
+            format!("'{}' is a named pipe, not a regular file", pipe.display()),
+        ),
+        (
+            assets(&[("a", file("data/dir/pipe"))]),
+            "'data/dir/pipe' is a named pipe, not a regular file".to_owned(),
+        ),
+    ] {
+        assert_eq!(refusal(value, here), expected);
+    }
+    // A pipe under the name of a packed archive.
+    fs::rename(&pipe, here.join("pipe.zip")).unwrap();
+    assert_eq!(
+        refusal(packed("pipe.zip"), here),
+        "'pipe.zip' is a named pipe, not a regular file"
+    );
+    // One that takes a file's place between the look at it and its reading.
+    fs::write(here.join("late"), "x").unwrap();
+    let content = Content::file(&here.join("late"), "late").unwrap();
+    fs::rename(here.join("pipe.zip"), here.join("late")).unwrap();
+    let error = content.write_to(&mut |_| {}).unwrap_err();
+    assert_eq!(error.message(), "'late' is a named pipe, not a regular file");
+}
+
+#[test]
+fn contents_of_an_absurd_size_are_refused_before_they_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let sparse = |name: &str, length: u64| {
+        let made = fs::File::create(directory.path().join(name)).unwrap();
+        made.set_len(length).unwrap();
+    };
+    sparse("huge", (16 << 30) + 1);
+    sparse("packed.zip", (1 << 30) + 1);
+    assert_eq!(
+        refusal(file("huge"), directory.path()),
+        "'huge' has 17179869185 bytes, more than the limit of 16 GiB"
+    );
+    assert_eq!(
+        refusal(assets(&[("a", packed("packed.zip"))]), directory.path()),
+        "'packed.zip' has 1073741825 bytes, more than the limit of 1 GiB"
     );
 }
 
