@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
 use stackwright_proto::{
-    pulumirpc::{ProgramInfo, RunRequest, RunResponse, language_runtime_client::LanguageRuntimeClient},
+    pulumirpc::{
+        LanguageHandshakeRequest, ProgramInfo, RunRequest, RunResponse,
+        language_runtime_client::LanguageRuntimeClient,
+    },
     values::{Struct, Value, value::Kind},
 };
 use tonic::{
@@ -85,13 +88,7 @@ impl LanguageRuntimeProgram {
     }
 
     fn verdict(&self, answer: Result<RunResponse, Status>) -> Result<()> {
-        let answer = answer.map_err(|status| {
-            let why = match status.message() {
-                "" => status.code().description(),
-                message => message,
-            };
-            self.failed(why)
-        })?;
+        let answer = answer.map_err(|status| self.refusal(&status))?;
         if answer.bail {
             return Err(Error::new(ErrorKind::Program, "the program failed").already_reported());
         }
@@ -104,6 +101,32 @@ impl LanguageRuntimeProgram {
         ))
     }
 
+    /// Greets the runtime, which may refuse to run anything before; one that does not know the greeting needs none.
+    async fn greet(
+        &self,
+        client: &mut LanguageRuntimeClient<Channel>,
+        info: &RunInfo,
+        engine_address: &str,
+    ) -> Result<()> {
+        let place = place(info);
+        let greeting = LanguageHandshakeRequest {
+            engine_address: engine_address.to_owned(),
+            root_directory: Some(place.root_directory),
+            program_directory: Some(place.program_directory),
+        };
+        match client.handshake(greeting).await {
+            Err(status) if status.code() != Code::Unimplemented => Err(self.refusal(&status)),
+            _ => Ok(()),
+        }
+    }
+
+    fn refusal(&self, status: &Status) -> Error {
+        self.failed(match status.message() {
+            "" => status.code().description(),
+            message => message,
+        })
+    }
+
     async fn run_at(
         &self,
         mut client: LanguageRuntimeClient<Channel>,
@@ -112,7 +135,8 @@ impl LanguageRuntimeProgram {
     ) -> Result<()> {
         let runtime = context.monitor.runtime();
         let server = MonitorServer::start(&context.monitor, runtime)?;
-        let request = request(&context.info, &server.address());
+        let address = server.address();
+        let request = request(&context.info, &address);
         // A held session answers, or leaves unanswered, longer than the program runs.
         let monitor = context.monitor.clone();
         drop(runtime.spawner.spawn(async move {
@@ -121,6 +145,7 @@ impl LanguageRuntimeProgram {
         }));
         let mut canceller = client.clone();
         let running = async {
+            self.greet(&mut client, &context.info, &address).await?;
             let required = required::ask(&mut client, place(&context.info)).await;
             let required = required.map_err(|why| self.failed(&why))?;
             context.monitor.require(required.packages);

@@ -1,6 +1,6 @@
 //! A language runtime for tests: Run and Cancel are closures, what is required is data, and the rest is not known.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::future::{BoxFuture, FutureExt as _};
 use stackwright_proto::pulumirpc::{
@@ -16,6 +16,8 @@ pub(crate) struct FakeRuntime {
     cancel: Option<Arc<dyn Fn() + Send + Sync>>,
     packages: Option<rpc::GetRequiredPackagesResponse>,
     plugins: Option<rpc::GetRequiredPluginsResponse>,
+    /// The greetings so far, when the runtime runs nothing without one.
+    greetings: Option<Arc<Mutex<Vec<rpc::LanguageHandshakeRequest>>>>,
 }
 
 impl FakeRuntime {
@@ -28,6 +30,7 @@ impl FakeRuntime {
             cancel: None,
             packages: None,
             plugins: None,
+            greetings: None,
         }
     }
 
@@ -41,6 +44,15 @@ impl FakeRuntime {
 
     pub(crate) fn requiring_plugins(mut self, plugins: Vec<rpc::PluginDependency>) -> Self {
         self.plugins = Some(rpc::GetRequiredPluginsResponse { plugins });
+        self
+    }
+
+    /// Runs nothing before it has been greeted, and keeps the greetings.
+    pub(crate) fn demanding_a_greeting(
+        mut self,
+        greetings: &Arc<Mutex<Vec<rpc::LanguageHandshakeRequest>>>,
+    ) -> Self {
+        self.greetings = Some(Arc::clone(greetings));
         self
     }
 
@@ -70,11 +82,24 @@ macro_rules! language_runtime {
             type RunPluginStream = futures::stream::Empty<Result<rpc::RunPluginResponse, Status>>;
 
             async fn run(&self, request: Request<RunRequest>) -> Result<Response<RunResponse>, Status> {
+                if self.greetings.as_ref().is_some_and(|greetings| greetings.lock().unwrap().is_empty()) {
+                    return Err(Status::failed_precondition("must call Handshake before Run"));
+                }
                 // A failed assertion of the program must not look like a runtime that hangs.
                 match tokio::spawn((self.run)(request.into_inner())).await {
                     Ok(answer) => answer.map(Response::new),
                     Err(error) => Err(Status::internal(format!("the program panicked: {error}"))),
                 }
+            }
+
+            async fn handshake(
+                &self,
+                request: Request<rpc::LanguageHandshakeRequest>,
+            ) -> Result<Response<rpc::LanguageHandshakeResponse>, Status> {
+                let greetings = self.greetings.as_ref();
+                let greetings = greetings.ok_or_else(|| Status::unimplemented("Handshake"))?;
+                greetings.lock().unwrap().push(request.into_inner());
+                Ok(Response::new(rpc::LanguageHandshakeResponse {}))
             }
 
             async fn cancel(&self, _request: Request<()>) -> Result<Response<()>, Status> {
@@ -126,7 +151,6 @@ macro_rules! language_runtime {
 }
 
 language_runtime! {
-    handshake: rpc::LanguageHandshakeRequest => rpc::LanguageHandshakeResponse;
     get_plugin_info: () => rpc::PluginInfo;
     runtime_options_prompts: rpc::RuntimeOptionsRequest => rpc::RuntimeOptionsResponse;
     template: rpc::TemplateRequest => rpc::TemplateResponse;

@@ -26,6 +26,33 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_runtime_that_runs_nothing_without_a_greeting_is_greeted_before_each_run() {
+    let greetings = Arc::default();
+    let fake = FakeRuntime::new(|request| async move {
+        let mut client = client(&request.monitor_address).await;
+        root(&mut client, &request.project, &request.stack).await;
+        client.signal_and_wait_for_shutdown(()).await.unwrap();
+        Ok(RunResponse::default())
+    });
+    let fake = fake.demanding_a_greeting(&greetings);
+    let settings = StackSettings {
+        program: Some(Arc::new(LanguageRuntimeProgram::new(fake.serve().await))),
+        root_directory: Some("/project".into()),
+        ..StackSettings::default()
+    };
+    let stack = engine(&Arc::default()).stack("shop/dev", settings).await.unwrap();
+    for runs in 1..=2 {
+        let result = update(&stack).await;
+        assert!(result.error.is_none(), "{:?}", result.error);
+        let greetings = greetings.lock().unwrap();
+        assert_eq!(greetings.len(), runs);
+        let greeting = &greetings[runs - 1];
+        assert!(greeting.engine_address.starts_with("127.0.0.1:"), "{greeting:?}");
+        assert_eq!(greeting.program_directory.as_deref(), Some("/project"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_the_monitor() {
     let fake = FakeRuntime::new(|request| async move {
         assert_eq!(
