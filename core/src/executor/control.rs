@@ -114,6 +114,11 @@ impl Control {
         self.0.stopped.cancelled().await;
     }
 
+    /// Returns a token that is cancelled when an end is asked for.
+    pub(crate) fn cancellation(&self) -> CancellationToken {
+        self.0.cancelled.clone()
+    }
+
     /// Resolves when an end is asked for.
     pub async fn cancelled(&self) {
         self.0.cancelled.cancelled().await;

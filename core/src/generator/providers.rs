@@ -63,7 +63,12 @@ impl Generator {
     ) -> Result<T, Unanswered> {
         tokio::select! {
             biased;
-            loaded = loading => loaded.map_err(|error| self.bail_because(Some(urn), error.message(), Some(error.clone()))),
+            loaded = loading => loaded.map_err(|error| {
+                if self.executor.control().is_cancelled() {
+                    return Unanswered::Ending;
+                }
+                self.bail_because(Some(urn), error.message(), Some(error.clone()))
+            }),
             () = self.executor.terminated() => Err(Unanswered::Ending),
         }
     }

@@ -43,6 +43,7 @@ pub(super) fn source(
         config: run.config.clone(),
         directory: stack.root_directory.clone(),
         sink: Some(sink),
+        cancelled: executor.control().cancellation(),
     };
     let source = RunSource::new(engine.loader.clone(), Arc::new(builtin), surroundings);
     Arc::new(source.skip_pre_install(options.skip_plugin_pre_install))

@@ -1,4 +1,5 @@
-//! Finding a plugin's executable: the caller's folders, then a `PATH`, then the cache of installed plugins.
+//! Finding a plugin: the caller's commands, then executables in the caller's folders, a `PATH` and the cache of installed
+//! plugins.
 
 use std::{
     cmp::Ordering,
@@ -61,6 +62,16 @@ pub struct FoundPlugin {
 /// # Errors
 /// [`ErrorKind::Plugin`] when there is none; the message is that of the reference engine.
 pub fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<FoundPlugin> {
+    // Part of the SDK that the program uses: an executable of that name belongs to another installation.
+    if query.kind == PluginKind::Resource
+        && let Some(command) = settings.commands.get(&query.name)
+    {
+        return Ok(FoundPlugin {
+            command: command.clone(),
+            origin: PluginOrigin::Command,
+            version: None,
+        });
+    }
     let file_name = query.file_name();
     for directory in &settings.directories {
         if let Some(program) = executable(directory.join(&file_name)) {
@@ -79,15 +90,6 @@ pub fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<FoundPlugi
         && let Some((program, version)) = find_installed(cache, query, settings.ignore_versions)
     {
         return Ok(found(program, PluginOrigin::Cache, version));
-    }
-    if query.kind == PluginKind::Resource
-        && let Some(command) = settings.commands.get(&query.name)
-    {
-        return Ok(FoundPlugin {
-            command: command.clone(),
-            origin: PluginOrigin::Command,
-            version: None,
-        });
     }
     Err(missing(query))
 }

@@ -122,7 +122,7 @@ fn unfinished_installations_and_other_plugins_are_passed_over() {
 }
 
 #[test]
-fn a_command_of_the_host_serves_when_there_is_no_executable() {
+fn a_command_of_the_host_serves_whatever_executables_there_are() {
     let folders = Folders::new();
     let command = PluginCommand {
         program: "/usr/bin/python".into(),
@@ -134,9 +134,19 @@ fn a_command_of_the_host_serves_when_there_is_no_executable() {
         ..folders.settings()
     };
     let found = find(&settings, &query(None)).unwrap();
-    assert_eq!((found.command, found.origin), (command, PluginOrigin::Command));
-    let cached = folders.installed("resource-files-v1.0.0");
-    assert_eq!(find(&settings, &query(None)).unwrap().command.program, cached);
+    assert_eq!((&found.command, found.origin), (&command, PluginOrigin::Command));
+    folders.installed("resource-files-v1.0.0");
+    folders.file("path/pulumi-resource-files", 0o755);
+    folders.file("first/pulumi-resource-files", 0o755);
+    let with_executables = PluginSettings {
+        commands: settings.commands.clone(),
+        ..folders.settings()
+    };
+    let again = find(&with_executables, &query(None)).unwrap();
+    assert_eq!(
+        (again.command, again.origin),
+        (found.command, PluginOrigin::Command)
+    );
 }
 
 #[test]

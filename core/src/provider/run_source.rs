@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -26,6 +27,8 @@ pub struct RunSurroundings {
     pub directory: Option<PathBuf>,
     /// Who gets what plugins write.
     pub sink: Option<DiagnosticSink>,
+    /// Gives up starting plugins.
+    pub cancelled: CancellationToken,
 }
 
 /// Loads the providers of one run.
@@ -72,6 +75,7 @@ impl RunSource {
                 mapped: BTreeMap::new(),
             },
             sink: surroundings.sink.clone(),
+            cancelled: surroundings.cancelled.clone(),
         }
     }
 }

@@ -4,9 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use stackwright::{
-    Engine, Result, StackSettings,
+    Engine, ErrorKind, Result, StackSettings,
     monitor::Registration,
     operation::{OperationKind, OperationOptions},
+    plugin::PluginSettings,
     program::from_fn,
     provider::{Provider, Resolution, ResolutionRequest, Resolver},
     runtime::{Clock, Runtime, SystemClock, Timestamp},
@@ -106,4 +107,51 @@ async fn a_provider_that_is_there_is_asked_while_as_many_others_as_may_be_asked_
         .await;
     assert!(result.error.is_none(), "{:?}", result.error);
     assert_eq!(result.changes.get("create"), Some(&(u64::from(QUESTIONS) + 2)));
+}
+
+async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    tokio::select! {
+        value = future => value,
+        () = SystemClock.wait(Duration::from_secs(60)) => panic!("it takes longer than a minute"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_hangs_while_it_starts_is_given_up_at_the_first_cancellation() {
+    let runtime = Runtime {
+        clock: Arc::new(Still),
+        ..Runtime::system(tokio::runtime::Handle::current())
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = folder.path().join("pulumi-resource-echo");
+    // Never writes its port, and the clock never reaches the limit for that.
+    std::fs::write(&plugin, "#!/bin/sh\ntouch \"$0.started\"\nexec sleep 300\n").unwrap();
+    std::fs::set_permissions(&plugin, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let engine = Engine::builder(tokio::runtime::Handle::current())
+        .runtime(runtime.clone())
+        .store(Arc::new(MemoryStore::new(runtime)))
+        .secrets(Arc::new(Base64Provider))
+        .plugins(PluginSettings {
+            directories: vec![folder.path().to_owned()],
+            ..PluginSettings::default()
+        })
+        .build()
+        .unwrap();
+    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let program = from_fn(|context| async move {
+        context.monitor.register(resource("a", "1")).await?;
+        Ok(())
+    });
+    let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
+    let started = folder.path().join("pulumi-resource-echo.started");
+    let running = async {
+        while !started.exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(running).await;
+    operation.cancel();
+    let result = in_time(operation.wait()).await;
+    let error = result.error.as_ref().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error:?}");
 }
