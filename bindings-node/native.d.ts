@@ -125,6 +125,8 @@ export interface EngineSettings {
   pluginCache?: string
   /** Plugins of SDKs. */
   pluginCommands: Array<CommandEntry>
+  /** Names of plugins whose calls may wait for later registrations. */
+  pluginsThatWait: Array<string>
   /** How many plugin processes wait for the next operation. */
   poolCapacity?: number
   /** How long one waits, in seconds. */
@@ -180,6 +182,8 @@ export interface ProviderEntry {
   outputs: boolean
   /** Whether it knows how to preview. */
   preview: boolean
+  /** Whether calls may wait for later registrations. */
+  waits: boolean
 }
 
 /** The names of provider methods: a provider's `methods` has bit N set when it has the Nth. */

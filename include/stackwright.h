@@ -360,7 +360,8 @@ typedef struct sw_provider_t {
   /**
    * Says what the provider understands: `{}` → `{"acceptSecrets": true, "acceptResources": true, "acceptOutputs":
    * true, "supportsPreview": true, "supportsAutonaming": true, "acceptByteStrings": true}`, which is also what
-   * null and left-out fields mean.
+   * null and left-out fields mean. `"waitsForRegistrations": true` (false when left out) says that calls may wait for
+   * later registrations, so that the option `parallel` is no strict limit for them.
    */
   sw_call_t handshake;
   /**
@@ -580,10 +581,11 @@ typedef struct sw_engine_options_t {
   /**
    * JSON: `{"store": "file:///srv/state" or "memory://", "passphrase": "…", "baseDirectory": "/srv", "plugins":
    * {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
-   * ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false, "poolCapacity": 16, "poolIdleLimit": 60, "poolAgeLimit":
+   * ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false, "waitsForRegistrations": ["…"], "poolCapacity": 16, "poolIdleLimit": 60, "poolAgeLimit":
    * 300}}`. At most `poolCapacity` plugin processes (0: none) wait for the next operation, `poolIdleLimit` seconds each; none
    * is used again later than `poolAgeLimit` seconds after its start, nor in another environment or for another stack, nor
-   * when it is a script or was built anew. Only the store is required. Without a
+   * when it is a script or was built anew. `waitsForRegistrations` names plugins whose calls may wait for later registrations,
+   * so that the option `parallel` is no strict limit for them. Only the store is required. Without a
    * passphrase, secrets are only encoded, not encrypted. Relative folders (`file://./state`, and `file://state`, which is
    * the same) stand below `baseDirectory`, which is the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
    * encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
@@ -1305,8 +1307,10 @@ void sw_stack_free(struct sw_stack_t *stack);
  *
  * `options` is JSON, or empty: an object with any of
  *
- * - `dryRun`: only say what would be done; `parallel`: how many steps may work at a time, 16 for 0 (where all of them
- *   stand still while others queue, some are taken to wait for one of these and no longer count);
+ * - `dryRun`: only say what would be done; `parallel`: how many calls of Create, Update, Delete and Read may run at a
+ *   time, 16 for 0, and 16 times as many of Check and Diff. The limit is strict, except for providers whose calls may wait
+ *   for later registrations: those that declare it, all with `waitsForRegistrations`. When all that `parallel` allows stand
+ *   still while others queue, some of their calls no longer count;
  * - `refresh`: read every resource first; `refreshProgram`: a refresh runs the program, which says how providers are
  *   configured, and so does the refresh of an update or destroy; `destroyProgram`: a destroy runs the program;
  * - `targets`: the only resources to be worked on, `targetDependents`: and what depends on them; `excludes`: resources to be

@@ -48,10 +48,11 @@ pub struct sw_engine_options_t {
     pub runtime: *mut sw_runtime_t,
     /// JSON: `{"store": "file:///srv/state" or "memory://", "passphrase": "…", "baseDirectory": "/srv", "plugins":
     /// {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
-    /// ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false, "poolCapacity": 16, "poolIdleLimit": 60, "poolAgeLimit":
+    /// ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false, "waitsForRegistrations": ["…"], "poolCapacity": 16, "poolIdleLimit": 60, "poolAgeLimit":
     /// 300}}`. At most `poolCapacity` plugin processes (0: none) wait for the next operation, `poolIdleLimit` seconds each; none
     /// is used again later than `poolAgeLimit` seconds after its start, nor in another environment or for another stack, nor
-    /// when it is a script or was built anew. Only the store is required. Without a
+    /// when it is a script or was built anew. `waitsForRegistrations` names plugins whose calls may wait for later registrations,
+    /// so that the option `parallel` is no strict limit for them. Only the store is required. Without a
     /// passphrase, secrets are only encoded, not encrypted. Relative folders (`file://./state`, and `file://state`, which is
     /// the same) stand below `baseDirectory`, which is the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
     /// encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
@@ -133,6 +134,7 @@ struct Plugins {
     cache: Option<PathBuf>,
     commands: std::collections::BTreeMap<String, Command>,
     ignore_versions: bool,
+    waits_for_registrations: std::collections::BTreeSet<String>,
     pool_capacity: Option<f64>,
     pool_idle_limit: Option<f64>,
     pool_age_limit: Option<f64>,
@@ -172,6 +174,7 @@ impl From<Plugins> for PluginSettings {
             cache: plugins.cache,
             commands: plugins.commands.into_iter().map(command).collect(),
             ignore_versions: plugins.ignore_versions,
+            waits_for_registrations: plugins.waits_for_registrations,
             ..Self::default()
         }
     }

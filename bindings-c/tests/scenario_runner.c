@@ -114,6 +114,7 @@ static struct {
 struct package {
     struct package *next;
     char *name;
+    int waits;
 };
 
 static void ask(const struct package *package, const char *method, sw_bytes_view_t request, sw_completion_t *completion)
@@ -375,6 +376,14 @@ static struct {
     pthread_mutex_t mutex;
 } at = {NULL, NULL, NULL, PTHREAD_MUTEX_INITIALIZER};
 
+/* Declares whether calls may wait for later registrations. */
+static void handshake(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    const struct package *package = user_data;
+    (void)request;
+    sw_completion_succeed(completion, sw_text(package->waits ? "{\"waitsForRegistrations\": true}" : "{}"));
+}
+
 static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t line)
 {
     sw_package_t packages[16];
@@ -388,9 +397,12 @@ static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t li
             break;
         struct package *package = calloc(1, sizeof *package);
         package->name = strdup(sw_bytes_data(name));
-        sw_bytes_free(name);
+        char *declared = format("/waitsForRegistrations/%s", package->name);
+        sw_bytes_t *waits = json_at(line, declared);
+        package->waits = waits && !strcmp(sw_bytes_data(waits), "true");
+        sw_bytes_free(waits), sw_bytes_free(name), free(declared);
         tables[count] = (sw_provider_t){.struct_size = sizeof *tables, .version = SW_PROVIDER_VERSION,
-            .flags = SW_PROVIDER_PROMPT, .user_data = package, .free = free_package, .check_config = check_config,
+            .flags = SW_PROVIDER_PROMPT, .user_data = package, .free = free_package, .handshake = handshake, .check_config = check_config,
             .diff_config = diff_config, .configure = configure, .check = check, .diff = diff, .create = create,
             .read = read_resource, .update = update, .delete_ = delete_resource, .invoke = invoke,
             .give_up = give_up, .cancel = cancel_provider, .close = close_provider};

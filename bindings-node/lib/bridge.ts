@@ -62,6 +62,7 @@ export interface ProviderEntry {
     secrets: boolean;
     outputs: boolean;
     preview: boolean;
+    waits: boolean;
 }
 
 /** One engine's road. */
@@ -95,6 +96,7 @@ export class Bridge {
             secrets: provider.capabilities?.secrets ?? false,
             outputs: provider.capabilities?.outputs ?? false,
             preview: provider.capabilities?.preview ?? false,
+            waits: provider.capabilities?.waitsForRegistrations ?? false,
         };
     }
 

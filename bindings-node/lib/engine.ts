@@ -41,6 +41,11 @@ export interface PluginOptions {
     /** How to start plugins that are part of a language's SDK, by name. `pulumi-nodejs` is known. */
     commands?: { readonly [name: string]: readonly string[] };
     /**
+     * Names of plugins whose calls may wait for later registrations, so that the option `parallel` is no strict limit for
+     * them.
+     */
+    waitsForRegistrations?: readonly string[];
+    /**
      * How many processes wait for the next operation at most, 16 when absent; 0 ends each with its operation. Those of scripts
      * and of `commands` that run files never wait.
      */
@@ -162,6 +167,7 @@ const PLUGIN_CHECKS: { readonly [name in keyof Required<PluginOptions>]: Check }
     path: text,
     cache: text,
     commands: byName("an object of arrays of strings", texts),
+    waitsForRegistrations: texts,
     poolCapacity: where((value) => typeof value === "number", "a number"),
     poolIdleLimit: where((value) => typeof value === "number", "a number of seconds"),
     poolAgeLimit: where((value) => typeof value === "number", "a number of seconds"),
@@ -249,6 +255,7 @@ export class Engine {
                           }),
                     ...(plugins.path === undefined ? {} : { pluginPath: plugins.path }),
                     ...(plugins.cache === undefined ? {} : { pluginCache: plugins.cache }),
+                    pluginsThatWait: [...(plugins.waitsForRegistrations ?? [])],
                     ...(plugins.poolCapacity === undefined ? {} : { poolCapacity: plugins.poolCapacity }),
                     ...(plugins.poolIdleLimit === undefined ? {} : { poolIdleLimit: plugins.poolIdleLimit }),
                     ...(plugins.poolAgeLimit === undefined ? {} : { poolAgeLimit: plugins.poolAgeLimit }),

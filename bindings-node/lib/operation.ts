@@ -29,10 +29,17 @@ export interface OperationOptions {
     /** Only say what would be done. */
     dryRun?: boolean;
     /**
-     * How many steps may work at a time; 0 is the default of 16. Where all of them stand still while others queue, some are
-     * taken to wait for one of these and no longer count.
+     * How many calls of Create, Update, Delete and Read may run at a time, those of refreshes and imports too; 0 is the
+     * default of 16. Of Check and Diff, 16 times as many may. The limit is strict, except for providers whose calls may wait
+     * for later registrations: see `waitsForRegistrations`. Invokes do not count.
      */
     parallel?: number;
+    /**
+     * Calls of every provider may wait for what a later registration or step causes. Left out, that holds for providers that
+     * declare it in their `capabilities`, and for plugins that the engine's settings name. When all that `parallel` allows
+     * stand still while others queue, some of these calls no longer count, so that more than `parallel` run.
+     */
+    waitsForRegistrations?: boolean;
     /** Read every resource before an update or a destroy. */
     refresh?: boolean;
     /**
@@ -161,6 +168,7 @@ export const OPERATION_OPTIONS: Names<OperationOptions> = {
     targets: true,
     useLegacyDiff: true,
     useLegacyRefreshDiff: true,
+    waitsForRegistrations: true,
 };
 
 /** One step of a result. */

@@ -43,6 +43,7 @@ const CHECKS: { readonly [name in keyof Required<OperationOptions>]: Check } = {
     clearPendingCreates: flag,
     useLegacyDiff: flag,
     useLegacyRefreshDiff: flag,
+    waitsForRegistrations: flag,
     disableResourceReferences: flag,
     disableOutputValues: flag,
     disableProviderPreview: flag,

@@ -228,6 +228,11 @@ export interface ProviderCapabilities {
     outputs?: boolean;
     /** `create` and `update` are called in previews too, and make nothing then. Off. */
     preview?: boolean;
+    /**
+     * Calls may wait for what a later registration or step causes. They give way when all that the option `parallel` allows
+     * stand still, so `parallel` is no strict limit for them. Off.
+     */
+    waitsForRegistrations?: boolean;
 }
 
 type Answer<T> = T | undefined | void | PromiseLike<T | undefined | void>;

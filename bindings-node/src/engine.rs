@@ -39,6 +39,8 @@ pub struct ProviderEntry {
     pub outputs: bool,
     /// Whether it knows how to preview.
     pub preview: bool,
+    /// Whether calls may wait for later registrations.
+    pub waits: bool,
 }
 
 /// A host's own encryption.
@@ -80,6 +82,8 @@ pub struct EngineSettings {
     pub plugin_cache: Option<String>,
     /// Plugins of SDKs.
     pub plugin_commands: Vec<CommandEntry>,
+    /// Names of plugins whose calls may wait for later registrations.
+    pub plugins_that_wait: Vec<String>,
     /// How many plugin processes wait for the next operation.
     pub pool_capacity: Option<f64>,
     /// How long one waits, in seconds.
@@ -261,6 +265,7 @@ pub(crate) fn provider_of(shared: &Arc<Shared>, entry: ProviderEntry) -> JsProvi
         accept_secrets: entry.secrets,
         accept_outputs: entry.outputs,
         supports_preview: entry.preview,
+        waits_for_registrations: entry.waits,
         ..Capabilities::all()
     };
     JsProvider::new(Arc::clone(shared), entry.number, entry.methods, capabilities)
@@ -281,6 +286,7 @@ fn plugins(settings: &EngineSettings) -> PluginSettings {
         path: settings.plugin_path.as_ref().map(OsString::from),
         cache: settings.plugin_cache.as_ref().map(PathBuf::from),
         commands: commands.collect(),
+        waits_for_registrations: settings.plugins_that_wait.iter().cloned().collect(),
         ..PluginSettings::default()
     }
 }

@@ -32,8 +32,8 @@ const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const calls = new Map();
 let nextCall = 1;
 
-function forwarder(name) {
-    const provider = { capabilities: { secrets: true, outputs: true, preview: true } };
+function forwarder(name, waitsForRegistrations) {
+    const provider = { capabilities: { secrets: true, outputs: true, preview: true, waitsForRegistrations } };
     for (const method of METHODS) {
         provider[method] = (request, signal) => forward(name, method, request, signal);
     }
@@ -229,8 +229,9 @@ async function program(context) {
 
 const asked = {
     hello: () => ({ face: "node", references: "native", plans: "kept" }),
-    async open({ store, passphrase, project, stack: name, packages, config }) {
-        const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each)]));
+    async open({ store, passphrase, project, stack: name, packages, waitsForRegistrations, config }) {
+        const waits = (each) => waitsForRegistrations?.[each] ?? false;
+        const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each, waits(each))]));
         engine = new Engine({ store, passphrase: passphrase ?? undefined, providers });
         const values = Object.entries(config ?? {}).map(([key, entry]) => [
             key,

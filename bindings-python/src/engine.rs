@@ -247,6 +247,7 @@ fn plugins(settings: &Bound<'_, PyAny>) -> PyResult<PluginSettings> {
         directories: settings.get_item("directories")?.extract()?,
         path: settings.get_item("path")?.extract()?,
         cache: settings.get_item("cache")?.extract()?,
+        waits_for_registrations: settings.get_item("waits_for_registrations")?.extract()?,
         ..PluginSettings::default()
     };
     for (name, command) in settings.get_item("commands")?.cast::<PyDict>()?.iter() {

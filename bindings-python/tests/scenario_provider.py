@@ -53,9 +53,10 @@ class Forwarding:
     accept_secrets = True
     supports_preview = True
 
-    def __init__(self, questions: Questions, package: str) -> None:
+    def __init__(self, questions: Questions, package: str, *, waits: bool = False) -> None:
         self._questions = questions
         self._package = package
+        self.waits_for_registrations = waits
 
     async def _ask(self, method: str, request: Message, about: Any = None) -> Any:
         if hasattr(about, "old_views"):

@@ -90,7 +90,11 @@ class Actor:
         return self.stack
 
     async def open(self, message: Message) -> Message:
-        providers = {package: Forwarding(self.questions, package) for package in message.get("packages") or []}
+        waits = message.get("waitsForRegistrations") or {}
+        providers = {
+            package: Forwarding(self.questions, package, waits=waits.get(package, False))
+            for package in message.get("packages") or []
+        }
         self.engine = sw.Engine(store=message["store"], passphrase=message.get("passphrase"), providers=providers)
         config = {
             key: sw.secret(entry["value"]) if entry.get("secret") else entry["value"]

@@ -7,12 +7,20 @@ use std::{
 
 use tokio::sync::watch;
 
+/// The label that stands for a while in which nothing happens: what waits for it is a slow call.
+pub const QUIET: &str = "quiet";
+
+/// How long such a while is. Longer than an engine may take from one call's end to the next call's beginning.
+const QUIET_PERIOD: Duration = Duration::from_secs(1);
+
 /// What has happened, as labels in order: `create a` when a call begins, `create a done` when it has been answered,
 /// `issued a` and `registered a` around a registration, `cancel 1` after the first cancellation.
 #[derive(Debug)]
 pub struct Trace {
     labels: Mutex<Vec<String>>,
     length: watch::Sender<usize>,
+    /// How often it has been quiet while something waited for that.
+    quiets: watch::Sender<usize>,
 }
 
 impl Default for Trace {
@@ -20,6 +28,7 @@ impl Default for Trace {
         Self {
             labels: Mutex::default(),
             length: watch::Sender::new(0),
+            quiets: watch::Sender::new(0),
         }
     }
 }
@@ -35,13 +44,16 @@ impl Trace {
         length - 1
     }
 
-    /// Waits until `label` has happened.
+    /// Waits until `label` has happened; for [`QUIET`], until nothing has happened for a while.
     ///
     /// # Errors
     /// A text that says what was waited for and what has happened instead, after `limit`.
     pub async fn wait_for(&self, label: &str, limit: Duration) -> Result<(), String> {
         let mut length = self.length.subscribe();
         let wait = async {
+            if label == QUIET {
+                return self.quiet().await;
+            }
             while !self.has(label) {
                 if length.changed().await.is_err() {
                     break;
@@ -55,6 +67,23 @@ impl Trace {
             "gave up waiting for `{label}`; so far: {}",
             self.labels().join(", ")
         ))
+    }
+
+    /// Waits until nothing has happened for a while; all that wait for it go on together.
+    async fn quiet(&self) {
+        let (mut length, mut quiets) = (self.length.subscribe(), self.quiets.subscribe());
+        loop {
+            tokio::select! {
+                biased;
+                _ = quiets.changed() => return,
+                changed = within(QUIET_PERIOD, length.changed()) => {
+                    if changed.is_none() {
+                        self.quiets.send_modify(|quiets| *quiets += 1);
+                        return;
+                    }
+                }
+            }
+        }
     }
 
     /// Tells whether `label` has happened.
@@ -90,6 +119,38 @@ mod tests {
         let later = async { trace.note("b") };
         let (waited, _) = futures::join!(trace.wait_for("b", Duration::from_secs(60)), later);
         waited.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wait_for_quiet_begins_anew_when_something_happens() {
+        let trace = Trace::default();
+        let began = tokio::time::Instant::now();
+        let later = async {
+            assert!(
+                within(Duration::from_millis(900), std::future::pending::<()>())
+                    .await
+                    .is_none()
+            );
+            trace.note("create a");
+        };
+        let (waited, ()) = futures::join!(trace.wait_for(QUIET, Duration::from_secs(60)), later);
+        waited.unwrap();
+        assert_eq!(began.elapsed(), Duration::from_millis(1900));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_that_wait_for_quiet_go_on_together() {
+        let trace = Trace::default();
+        let began = tokio::time::Instant::now();
+        let call = |label: &'static str| {
+            let trace = &trace;
+            async move {
+                trace.wait_for(QUIET, Duration::from_secs(60)).await.unwrap();
+                trace.note(label);
+            }
+        };
+        futures::join!(call("a done"), call("b done"), call("c done"));
+        assert_eq!(began.elapsed(), QUIET_PERIOD);
     }
 
     #[tokio::test]

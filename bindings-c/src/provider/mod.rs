@@ -71,7 +71,8 @@ pub struct sw_provider_t {
     pub free: sw_free_t,
     /// Says what the provider understands: `{}` → `{"acceptSecrets": true, "acceptResources": true, "acceptOutputs":
     /// true, "supportsPreview": true, "supportsAutonaming": true, "acceptByteStrings": true}`, which is also what
-    /// null and left-out fields mean.
+    /// null and left-out fields mean. `"waitsForRegistrations": true` (false when left out) says that calls may wait for
+    /// later registrations, so that the option `parallel` is no strict limit for them.
     pub handshake: sw_call_t,
     /// Facts of the provider: `{}` → `{"version": "1.2.3"}`. Null: it has no version.
     pub plugin_info: sw_call_t,

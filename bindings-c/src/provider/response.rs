@@ -188,6 +188,7 @@ pub(super) struct Understands {
     supports_preview: Option<bool>,
     supports_autonaming: Option<bool>,
     accept_byte_strings: Option<bool>,
+    waits_for_registrations: Option<bool>,
 }
 
 impl Understands {
@@ -199,6 +200,9 @@ impl Understands {
             supports_preview: self.supports_preview.unwrap_or(base.supports_preview),
             supports_autonaming: self.supports_autonaming.unwrap_or(base.supports_autonaming),
             accept_byte_strings: self.accept_byte_strings.unwrap_or(base.accept_byte_strings),
+            waits_for_registrations: self
+                .waits_for_registrations
+                .unwrap_or(base.waits_for_registrations),
         }
     }
 }

@@ -36,8 +36,10 @@ pub enum sw_operation_kind_t {
 ///
 /// `options` is JSON, or empty: an object with any of
 ///
-/// - `dryRun`: only say what would be done; `parallel`: how many steps may work at a time, 16 for 0 (where all of them
-///   stand still while others queue, some are taken to wait for one of these and no longer count);
+/// - `dryRun`: only say what would be done; `parallel`: how many calls of Create, Update, Delete and Read may run at a
+///   time, 16 for 0, and 16 times as many of Check and Diff. The limit is strict, except for providers whose calls may wait
+///   for later registrations: those that declare it, all with `waitsForRegistrations`. When all that `parallel` allows stand
+///   still while others queue, some of their calls no longer count;
 /// - `refresh`: read every resource first; `refreshProgram`: a refresh runs the program, which says how providers are
 ///   configured, and so does the refresh of an update or destroy; `destroyProgram`: a destroy runs the program;
 /// - `targets`: the only resources to be worked on, `targetDependents`: and what depends on them; `excludes`: resources to be

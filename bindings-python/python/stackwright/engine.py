@@ -52,6 +52,9 @@ class Plugins:
     commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """How to start plugins that are no executables, by name. ``pulumi-python``, which serves ``pulumi.dynamic``, is
     there by itself: it runs in this interpreter's environment."""
+    waits_for_registrations: Sequence[str] = ()
+    """Names of plugins whose calls may wait for later registrations, so that the option ``parallel`` is no strict limit for
+    them."""
     pool_capacity: int = 16
     """How many processes wait for the next operation at most; 0 ends each with its operation. Those of scripts and of
     ``commands`` that run files or modules never wait."""
@@ -76,6 +79,7 @@ def _checked_plugins(plugins: Plugins | None) -> Plugins:
     for name, command in plugins.commands.items():
         require_given("plugins.commands", name, str, "a dictionary by names, which are texts")
         require_texts(f"plugins.commands[{name!r}]", command, "a list of texts: the program and its arguments")
+    require_texts("plugins.waits_for_registrations", plugins.waits_for_registrations, "a list of names of plugins")
     require_given("plugins.pool_capacity", plugins.pool_capacity, int, "a whole number from 0")
     for option in ("pool_idle_limit", "pool_age_limit"):
         limit = getattr(plugins, option)
@@ -204,6 +208,7 @@ class Engine:
                 "path": plugins.path,
                 "cache": None if plugins.cache is None else os.fspath(plugins.cache),
                 "commands": {name: list(command) for name, command in commands.items()},
+                "waits_for_registrations": list(plugins.waits_for_registrations),
                 "pool_capacity": plugins.pool_capacity,
                 "pool_idle_limit": plugins.pool_idle_limit,
                 "pool_age_limit": plugins.pool_age_limit,

@@ -45,8 +45,13 @@ class OperationOptions(TypedDict, total=False):
     """What can be said about one operation; what is left out has the reference engine's default.
 
     - ``dry_run`` (bool): Only say what would be done.
-    - ``parallel`` (int): How many steps may work at a time; 0, as when it is left out, is 16. Where all of them stand still
-      while others queue, some are taken to wait for one of these and no longer count.
+    - ``parallel`` (int): How many calls of Create, Update, Delete and Read may run at a time, those of refreshes and
+      imports too; 0, as when it is left out, is 16. Of Check and Diff, 16 times as many may. The limit is strict, except
+      for providers whose calls may wait for later registrations: see ``waits_for_registrations``. Invokes do not count.
+    - ``waits_for_registrations`` (bool): Calls of every provider may wait for what a later registration or step causes.
+      Left out, that holds for providers that declare it (:attr:`~stackwright.Provider.waits_for_registrations`,
+      :attr:`~stackwright.Plugins.waits_for_registrations`). When all that ``parallel`` allows stand still while others
+      queue, some of these calls no longer count, so that more than ``parallel`` run.
     - ``refresh`` (bool): Read every resource first.
     - ``replace_targets`` (Sequence[str]): URNs of resources to be replaced whatever has changed, globs as in
       ``targets``.
@@ -102,6 +107,7 @@ class OperationOptions(TypedDict, total=False):
 
     dry_run: bool
     parallel: int
+    waits_for_registrations: bool
     refresh: bool
     replace_targets: Sequence[str]
     targets: Sequence[str]
@@ -260,6 +266,7 @@ _FLAGS: Final = (
     "parallel_diff",
     "use_legacy_diff",
     "use_legacy_refresh_diff",
+    "waits_for_registrations",
     "disable_resource_references",
     "disable_output_values",
     "disable_provider_preview",

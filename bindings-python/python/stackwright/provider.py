@@ -235,6 +235,9 @@ class Provider:
     marks outputs of secret inputs as secret itself."""
     supports_preview: bool = False
     """Whether ``create`` and ``update`` are also called while previewing, with ``request.preview`` set."""
+    waits_for_registrations: bool = False
+    """Whether calls may wait for what a later registration or step causes. They give way when all that the option
+    ``parallel`` allows stand still, so ``parallel`` is no strict limit for them."""
 
     def check_config(self, request: CheckRequest, /) -> CheckResult | Values | Awaitable[CheckResult | Values]:
         """Checks and completes the provider's own configuration."""
@@ -362,6 +365,7 @@ def describe(package: str, provider: object, raised: Raised) -> Description:
         "version": version,
         "accept_secrets": bool(getattr(provider, "accept_secrets", False)),
         "supports_preview": bool(getattr(provider, "supports_preview", False)),
+        "waits_for_registrations": bool(getattr(provider, "waits_for_registrations", False)),
     }
 
 

@@ -62,6 +62,7 @@ impl PythonProvider {
             capabilities: Capabilities {
                 accept_secrets: facts.get_item("accept_secrets")?.extract()?,
                 supports_preview: facts.get_item("supports_preview")?.extract()?,
+                waits_for_registrations: facts.get_item("waits_for_registrations")?.extract()?,
                 ..Capabilities::all()
             },
             version: responses::version(&facts.get_item("version")?)?,

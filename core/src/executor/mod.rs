@@ -37,12 +37,12 @@ pub use outcome::{StepFailure, StepOutcome};
 pub(crate) use schedule::run_in_order;
 pub use step::{Step, StepDetail, is_default_provider_name};
 
-use slots::{Slot, Slots};
+use slots::{Call, Counting, Slot, Slots, StallReport};
 use views::ViewBook;
 
-/// How many questions to providers may be open for each step that may work: questions are cheap, and still a provider
-/// must not be asked thousands at once.
-const QUESTIONS: usize = 16;
+/// How many calls of Check and Diff may run at a time for each step that may: they are cheap, but a provider must not get
+/// thousands at once.
+const QUESTIONS_PER_STEP: usize = 16;
 
 /// What the user's options say to the executor.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,6 +59,8 @@ pub struct ExecutorOptions {
     pub reports_refresh: bool,
     /// What a refresh came to is told from its outputs alone, without asking the provider for a diff.
     pub compares_outputs: bool,
+    /// Calls of every provider may wait for later registrations, whatever the provider declares.
+    pub waits_for_registrations: bool,
 }
 
 /// Runs steps: announces each, calls its provider, records what came of it, and reports it.
@@ -93,8 +95,13 @@ impl Executor {
         journal: Option<Journal>,
         control: Control,
     ) -> Self {
-        let slots = Slots::new(options.parallel, runtime.clone());
-        let questions = Slots::new(options.parallel.saturating_mul(QUESTIONS), runtime.clone());
+        let report: StallReport = {
+            let events = events.clone();
+            Arc::new(move |text| events.diagnostic(Diagnostic::warning(text)))
+        };
+        let questions = options.parallel.saturating_mul(QUESTIONS_PER_STEP);
+        let questions = Slots::new(questions, runtime.clone(), Arc::clone(&report));
+        let slots = Slots::new(options.parallel, runtime.clone(), report);
         Self {
             options,
             runtime,
@@ -200,12 +207,14 @@ impl Executor {
         std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns an executor with other options and maybe another journal, but the same events and switches.
+    /// Returns an executor with other options and maybe another journal, but the same events, switches and slots.
     #[must_use]
     pub fn with_options(&self, options: ExecutorOptions, journal: Option<Journal>) -> Self {
         let (runtime, events) = (self.runtime.clone(), self.events.clone());
         Self {
             views: self.views.clone(),
+            slots: self.slots.clone(),
+            questions: self.questions.clone(),
             ..Self::new(options, runtime, events, journal, self.control.clone())
         }
     }
@@ -231,9 +240,22 @@ impl Executor {
         self.runtime.clock.now()
     }
 
-    /// Waits until one question more may be put to a provider.
-    pub(crate) async fn question(&self) -> Slot {
-        self.questions.acquire().await
+    /// Waits until one more Check, Diff or other question about a resource may be put. `waits` is what the provider
+    /// declares.
+    pub(crate) async fn question(&self, urn: &Urn, method: &'static str, waits: bool) -> Slot {
+        self.questions
+            .acquire(self.counted_call(urn, method, waits))
+            .await
+    }
+
+    fn counted_call(&self, urn: &Urn, method: &'static str, waits: bool) -> Call {
+        // No Construct is ever in flight: components of plugins are refused.
+        let below_construct = false;
+        Call {
+            urn: urn.clone(),
+            method,
+            counting: Counting::of(waits || self.options.waits_for_registrations, below_construct),
+        }
     }
 
     /// Resolves when running provider calls are to be given up.

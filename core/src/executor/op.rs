@@ -58,6 +58,25 @@ step_ops! {
     ImportReplacement = "import-replacement";
 }
 
+impl StepOp {
+    /// Returns the provider's method that the step calls; `None` for a step that calls none.
+    pub(crate) const fn method(self) -> Option<&'static str> {
+        match self {
+            Self::Create | Self::CreateReplacement => Some("create"),
+            Self::Update => Some("update"),
+            Self::Delete | Self::DeleteReplaced => Some("delete"),
+            Self::Read | Self::ReadReplacement | Self::Refresh | Self::Import | Self::ImportReplacement => {
+                Some("read")
+            }
+            Self::Same
+            | Self::Replace
+            | Self::Discard
+            | Self::DiscardReplaced
+            | Self::RemovePendingReplace => None,
+        }
+    }
+}
+
 impl fmt::Display for StepOp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())

@@ -130,7 +130,13 @@ impl Executor {
             ignore_changes: old.options.ignore_changes.clone(),
             preview: self.is_preview(),
         };
-        match self.call(step, "diff", provider.provider.diff(request)).await {
+        let question = async {
+            let _slot = self
+                .question(&step.urn, "diff", provider.waits_for_registrations)
+                .await;
+            provider.provider.diff(request).await
+        };
+        match self.call(step, "diff", question).await {
             Ok(diff) => {
                 let diff = if diff.changes == DiffChanges::Unknown {
                     // What is ignored is as it was read; what cannot be put so counts as a difference.

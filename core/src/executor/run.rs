@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     diagnostic::{Diagnostic, Severity},
     event::OperationStatus,
-    executor::{Executor, Step, StepFailure, StepOp, StepOutcome, outcome::Applied},
+    executor::{Executor, Step, StepFailure, StepOp, StepOutcome, outcome::Applied, slots::Call},
     provider::{ProviderStatus, PublishedView},
     resource::ResourceState,
     state::{JournalRecord, OperationId, StateRef},
@@ -49,10 +49,9 @@ impl Executor {
     /// # Errors
     /// The step's failure, after it has been reported and recorded.
     pub async fn run_step(&self, step: &mut Step) -> Result<StepOutcome, StepFailure> {
-        let slot = if self.works(step) {
-            Some(self.slots.acquire().await)
-        } else {
-            None
+        let slot = match self.counted_step(step) {
+            Some(call) => Some(self.slots.acquire(call).await),
+            None => None,
         };
         if self.control.is_stopped() {
             return Err(StepFailure::cancelled());
@@ -115,7 +114,14 @@ impl Executor {
         Ok(applied)
     }
 
-    /// Tells whether the step takes a slot: whether a provider works for it.
+    /// Returns the provider's call that the step makes; `None` where it takes no slot.
+    fn counted_step(&self, step: &Step) -> Option<Call> {
+        let provider = step.provider.as_ref().filter(|_| self.works(step))?;
+        let waits = provider.waits_for_registrations;
+        Some(self.counted_call(&step.urn, step.op.method()?, waits))
+    }
+
+    /// Tells whether a provider works for the step.
     pub(super) fn works(&self, step: &Step) -> bool {
         let Some(subject) = step.subject() else {
             return false;

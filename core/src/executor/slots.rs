@@ -1,21 +1,58 @@
-//! Slots: how many steps work in providers at a time, without ever letting steps that merely wait starve the others.
+//! Slots: how many calls of providers run at a time.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::{BTreeMap, VecDeque},
+    fmt::Write as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
 use tokio::sync::oneshot;
 
-use crate::runtime::Runtime;
+use crate::{runtime::Runtime, urn::Urn};
 
-/// Limits the steps that work at the same time.
+/// How a call counts against the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// From its beginning to its end.
+    Strict,
+    /// Until all slots have stood still for a while: it may wait for a registration that needs a slot itself.
+    GivesWay,
+    /// Not at all.
+    Exempt,
+}
+
+impl Counting {
+    /// Classifies a call. `waits`: its provider declares that calls wait for later registrations, or the operation does
+    /// so for all providers. `below_construct`: its resource is below a Construct in flight of the same plugin, which
+    /// may wait for it.
+    pub(crate) const fn of(waits: bool, below_construct: bool) -> Self {
+        match (waits, below_construct) {
+            (_, true) => Self::Exempt,
+            (true, false) => Self::GivesWay,
+            (false, false) => Self::Strict,
+        }
+    }
+}
+
+/// A call that needs a slot.
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub(crate) urn: Urn,
+    /// The method of the provider, `create` for instance.
+    pub(crate) method: &'static str,
+    pub(crate) counting: Counting,
+}
+
+/// Receives the warning about calls that hold all slots for a long time.
+pub(crate) type StallReport = Arc<dyn Fn(String) + Send + Sync>;
+
+/// Limits the calls that run at the same time.
 ///
-/// A provider's call may wait for something that only a later step brings about (a component's state resource waits
-/// for its siblings). The engine cannot see the difference between such a call and a slow one, so the limit gives
-/// way, slowly: when every slot is held, somebody queues and nothing has moved for a while, the oldest quarter of the
-/// calls is taken to wait, and no longer counts. The next such while is twice as long, until a call that counts ends.
+/// The limit is strict for calls that count [`Counting::Strict`]. A call that counts [`Counting::GivesWay`] may wait for
+/// something that only a later step causes, and the engine cannot distinguish such a call from a slow one. Therefore,
+/// when all slots are held, calls queue and none has begun or ended for a while, the oldest of these calls (at most a
+/// quarter of the limit) no longer count. The next such while is twice as long, until a call that counts ends.
 #[derive(Clone)]
 pub(crate) struct Slots(Arc<Shared>);
 
@@ -23,52 +60,102 @@ struct Shared {
     state: Mutex<State>,
     runtime: Runtime,
     limit: usize,
+    report: StallReport,
 }
 
-#[derive(Default)]
 struct State {
-    /// Numbers of the slots that count, the oldest first; a slot whose holder is taken to wait is none of them.
-    working: BTreeSet<u64>,
+    /// The calls that count, by the number of their slot: the oldest first.
+    counting: BTreeMap<u64, Holder>,
     next: u64,
-    queue: VecDeque<oneshot::Sender<u64>>,
-    /// Counts every grant and every release, so that the watcher sees whether anything moved.
-    movements: u64,
-    /// Counts the releases of slots that counted: proof that calls end by themselves.
-    ended: u64,
-    watching: bool,
+    queue: VecDeque<Waiter>,
+    /// When a call that needs a slot last began or ended, by the runtime's clock.
+    moved: Duration,
+    /// How long all slots must stand still before calls give way.
+    patience: Duration,
+    /// Whether the present stall has been reported.
+    reported: bool,
+    watched: bool,
 }
 
-/// How long all slots may stand still before the oldest calls are taken to wait for others.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// A call that counts.
+struct Holder {
+    call: Call,
+    began: Duration,
+}
 
-/// The longest such while.
-const LONGEST_PATIENCE: Duration = Duration::from_secs(64);
+/// A call in the queue.
+struct Waiter {
+    call: Call,
+    turn: oneshot::Sender<u64>,
+}
 
-/// A held slot; dropping it lets the next in.
+/// How often the queue is looked at.
+const WATCH_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long all slots stand still before the first calls give way.
+const MIN_PATIENCE: Duration = Duration::from_millis(500);
+
+/// The longest time after which calls give way.
+const MAX_PATIENCE: Duration = Duration::from_secs(64);
+
+/// How long all slots stand still before a warning names the calls that hold them.
+const STALL_WARNING_DELAY: Duration = Duration::from_secs(30);
+
+/// The most calls that a warning lists.
+const MAX_LISTED_CALLS: usize = 10;
+
+/// A held slot; dropping it lets the next call in.
 pub(crate) struct Slot(Option<(Slots, u64)>);
 
 impl State {
-    fn grant(&mut self) -> u64 {
+    fn grant(&mut self, call: Call, now: Duration) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.movements += 1;
-        self.working.insert(number);
+        self.touch(now);
+        self.counting.insert(number, Holder { call, began: now });
         number
+    }
+
+    /// Notes that a call has begun or ended.
+    fn touch(&mut self, now: Duration) {
+        self.moved = now;
+        self.reported = false;
+    }
+
+    /// Lets the oldest calls that may wait give way, `most` of them at most. Returns whether there was one.
+    fn give_way(&mut self, most: usize) -> bool {
+        let may_wait = |(_, holder): &(&u64, &Holder)| holder.call.counting == Counting::GivesWay;
+        let numbers = self.counting.iter().filter(may_wait).take(most);
+        let numbers: Vec<u64> = numbers.map(|(number, _)| *number).collect();
+        for number in &numbers {
+            self.counting.remove(number);
+        }
+        !numbers.is_empty()
     }
 }
 
 impl Slots {
     /// Creates `limit` slots; 0 and `i32::MAX` mean no limit.
-    pub(crate) fn new(limit: usize, runtime: Runtime) -> Self {
+    pub(crate) fn new(limit: usize, runtime: Runtime, report: StallReport) -> Self {
         let limit = if limit == 0 || limit >= i32::MAX as usize {
             usize::MAX
         } else {
             limit
         };
+        let state = State {
+            counting: BTreeMap::new(),
+            next: 0,
+            queue: VecDeque::new(),
+            moved: Duration::ZERO,
+            patience: MIN_PATIENCE,
+            reported: false,
+            watched: false,
+        };
         Self(Arc::new(Shared {
-            state: Mutex::default(),
+            state: Mutex::new(state),
             runtime,
             limit,
+            report,
         }))
     }
 
@@ -76,83 +163,124 @@ impl Slots {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn now(&self) -> Duration {
+        self.0.runtime.clock.elapsed()
+    }
+
     /// Waits for a slot, in the order of asking.
-    pub(crate) async fn acquire(&self) -> Slot {
-        if self.0.limit == usize::MAX {
+    pub(crate) async fn acquire(&self, call: Call) -> Slot {
+        if self.0.limit == usize::MAX || call.counting == Counting::Exempt {
             return Slot(None);
         }
         let turn = {
+            let now = self.now();
             let mut state = self.state();
-            if state.queue.is_empty() && state.working.len() < self.0.limit {
-                let number = state.grant();
+            if state.queue.is_empty() && state.counting.len() < self.0.limit {
+                let number = state.grant(call, now);
                 return Slot(Some((self.clone(), number)));
             }
-            let (sender, turn) = oneshot::channel();
-            state.queue.push_back(sender);
-            if !state.watching {
-                state.watching = true;
-                let slots = self.clone();
-                drop(self.0.runtime.spawner.spawn(async move { slots.watch().await }));
+            let (turn, granted) = oneshot::channel();
+            state.queue.push_back(Waiter { call, turn });
+            if !state.watched {
+                state.watched = true;
+                self.watch();
             }
-            turn
+            granted
         };
-        // The grant counts before it wakes us; a waiter that went away gives it back.
+        // The grant counts before it wakes the waiter; one that was dropped gives it back.
         let granted = GrantedTurn { slots: self, turn };
         granted.wait().await
     }
 
     /// Lets in as many as fit. Called with the state locked.
-    fn admit(&self, state: &mut State) {
-        while state.working.len() < self.0.limit {
+    fn admit(&self, state: &mut State, now: Duration) {
+        while state.counting.len() < self.0.limit {
             let Some(next) = state.queue.pop_front() else {
                 break;
             };
-            let number = state.grant();
-            if next.send(number).is_err() {
-                state.working.remove(&number);
+            let number = state.grant(next.call, now);
+            if next.turn.send(number).is_err() {
+                state.counting.remove(&number);
             }
         }
     }
 
     fn release(&self, number: u64) {
+        let now = self.now();
         let mut state = self.state();
-        if state.working.remove(&number) {
-            state.ended += 1;
+        if state.counting.remove(&number).is_some() {
+            // Calls end by themselves.
+            state.patience = MIN_PATIENCE;
         }
-        state.movements += 1;
-        self.admit(&mut state);
+        state.touch(now);
+        self.admit(&mut state, now);
     }
 
-    /// Runs while somebody queues; takes the oldest calls for waiting ones whenever nothing moved for a while.
-    async fn watch(&self) {
-        let mut patience = PATIENCE;
-        let (mut moved, mut ended) = {
-            let state = self.state();
-            (state.movements, state.ended)
-        };
-        loop {
-            self.0.runtime.clock.wait(patience).await;
-            let mut state = self.state();
-            if state.queue.is_empty() {
-                state.watching = false;
-                return;
-            }
-            if state.ended != ended {
-                patience = PATIENCE;
-            }
-            if state.movements == moved && !state.working.is_empty() {
-                for _ in 0..self.0.limit.div_ceil(4) {
-                    state.working.pop_first();
+    /// Looks at the queue again and again, until it is empty.
+    fn watch(&self) {
+        let (slots, runtime) = (Arc::downgrade(&self.0), self.0.runtime.clone());
+        let spawner = runtime.spawner.clone();
+        drop(spawner.spawn(async move {
+            loop {
+                runtime.clock.wait(WATCH_INTERVAL).await;
+                let slots = Weak::upgrade(&slots).map(Slots);
+                if slots.is_none_or(|slots| !slots.look()) {
+                    return;
                 }
-                self.admit(&mut state);
-                patience = (patience * 2).min(LONGEST_PATIENCE);
             }
-            (moved, ended) = (state.movements, state.ended);
+        }));
+    }
+
+    /// Lets calls give way, or reports those that hold all slots, where these have stood still for long. Returns whether
+    /// calls queue.
+    fn look(&self) -> bool {
+        let now = self.now();
+        let mut state = self.state();
+        // The operation may have given up waiting for its turn.
+        state.queue.retain(|waiter| !waiter.turn.is_closed());
+        if state.queue.is_empty() {
+            state.watched = false;
+            return false;
         }
+        let still = now.saturating_sub(state.moved);
+        if still >= state.patience && state.give_way(self.0.limit.div_ceil(4)) {
+            self.admit(&mut state, now);
+            state.patience = (state.patience * 2).min(MAX_PATIENCE);
+        } else if still >= STALL_WARNING_DELAY && !state.reported {
+            state.reported = true;
+            let text = stall_text(&state, self.0.limit, now);
+            drop(state);
+            (self.0.report)(text);
+        }
+        true
     }
 }
 
-/// A place in the queue; gives a slot back that was granted after its owner went away.
+/// Names the calls that hold all slots, the oldest first.
+fn stall_text(state: &State, limit: usize, now: Duration) -> String {
+    let mut text = format!(
+        "no provider call has ended for {} s: {limit} at a time may run, {} waiting for a slot, held by",
+        now.saturating_sub(state.moved).as_secs(),
+        match state.queue.len() {
+            1 => "1 is".to_owned(),
+            queued => format!("{queued} are"),
+        },
+    );
+    for holder in state.counting.values().take(MAX_LISTED_CALLS) {
+        let (call, seconds) = (&holder.call, now.saturating_sub(holder.began).as_secs());
+        let _ = write!(text, "\n  {} of {} ({seconds} s)", call.method, call.urn);
+    }
+    let more = state.counting.len().saturating_sub(MAX_LISTED_CALLS);
+    if more > 0 {
+        let _ = write!(text, "\n  and {more} more");
+    }
+    text.push_str(
+        "\nwhere a call waits for a later registration, declare waits_for_registrations of its provider",
+    );
+    text
+}
+
+/// A place in the queue; gives a slot back that was granted after its future was dropped.
 struct GrantedTurn<'a> {
     slots: &'a Slots,
     turn: oneshot::Receiver<u64>,
@@ -183,87 +311,5 @@ impl Drop for Slot {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn slots(limit: usize) -> Slots {
-        Slots::new(limit, Runtime::system(tokio::runtime::Handle::current()))
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_slot_passes_to_the_first_in_the_queue() {
-        let slots = slots(1);
-        let first = slots.acquire().await;
-        let second = tokio::spawn({
-            let slots = slots.clone();
-            async move { slots.acquire().await }
-        });
-        tokio::task::yield_now().await;
-        assert!(!second.is_finished());
-        drop(first);
-        drop(second.await.unwrap());
-        drop(slots.acquire().await);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_that_waits_for_a_later_one_does_not_starve_it() {
-        let slots = slots(1);
-        let waiting = slots.acquire().await;
-        let later = slots.acquire().await;
-        drop(later);
-        drop(waiting);
-        assert!(slots.state().working.is_empty());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_that_waits_for_many_later_ones_costs_one_while() {
-        let slots = slots(1);
-        let began = tokio::time::Instant::now();
-        let waiting = slots.acquire().await;
-        for _ in 0..100 {
-            drop(slots.acquire().await);
-        }
-        drop(waiting);
-        assert_eq!(began.elapsed(), PATIENCE);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn more_waiting_calls_than_slots_cost_a_few_whiles() {
-        let slots = slots(16);
-        let began = tokio::time::Instant::now();
-        let waiting = futures::future::join_all((0..24).map(|_| slots.acquire())).await;
-        assert_eq!(began.elapsed(), PATIENCE * 3);
-        drop(waiting);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn one_of_the_later_ones_at_a_time_works_beside_a_call_that_waits() {
-        let slots = slots(1);
-        let _waiting = slots.acquire().await;
-        let working = slots.acquire().await;
-        let next = tokio::spawn({
-            let slots = slots.clone();
-            async move { drop(slots.acquire().await) }
-        });
-        tokio::task::yield_now().await;
-        assert!(!next.is_finished());
-        drop(working);
-        next.await.unwrap();
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_waiter_that_gives_up_leaves_no_slot_behind() {
-        let slots = slots(1);
-        let first = slots.acquire().await;
-        let second = tokio::spawn({
-            let slots = slots.clone();
-            async move { slots.acquire().await }
-        });
-        tokio::task::yield_now().await;
-        second.abort();
-        assert!(second.await.is_err());
-        drop(first);
-        drop(slots.acquire().await);
-        assert!(slots.state().working.is_empty());
-    }
-}
+#[path = "slots_tests.rs"]
+mod tests;

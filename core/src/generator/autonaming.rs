@@ -38,7 +38,8 @@ impl Generator {
         };
         let urn = &registering.urn;
         let asked = async {
-            let _slot = self.executor.question().await;
+            let waits = provider.waits_for_registrations;
+            let _slot = self.executor.question(urn, "autonaming", waits).await;
             let proposal = autonamer.propose(request).await?;
             let warns = proposal
                 .as_ref()

@@ -3,7 +3,11 @@
 use rustc_hash::FxHashSet;
 
 use crate::{
-    generator::{Generator, Unanswered, difference::interpret, questions::diff_request},
+    generator::{
+        Generator, Unanswered,
+        difference::interpret,
+        questions::{Phase, diff_request},
+    },
     property::{PropertyMap, PropertyValue},
     provider::ProviderHandle,
     resource::ResourceState,
@@ -119,7 +123,11 @@ impl Generator {
         };
         let request = diff_request(state, inputs.clone(), &state.options.ignore_changes, true);
         let response = self
-            .consult(&state.urn, Some("diff"), provider.provider.diff(request))
+            .consult(
+                &state.urn,
+                Phase::of("diff", &provider),
+                provider.provider.diff(request),
+            )
             .await?;
         let response = response.completed(&state.inputs, &inputs);
         let paths = &state.options.replace_on_changes;

@@ -21,6 +21,24 @@ use crate::{
     urn::Urn,
 };
 
+/// A question to a resource's own provider.
+#[derive(Clone, Copy)]
+pub(super) struct Phase {
+    /// The provider's method, as errors name it.
+    method: &'static str,
+    /// Whether the answer may wait for a later registration.
+    waits: bool,
+}
+
+impl Phase {
+    pub(super) const fn of(method: &'static str, provider: &ProviderHandle) -> Option<Self> {
+        Some(Self {
+            method,
+            waits: provider.waits_for_registrations,
+        })
+    }
+}
+
 impl Generator {
     /// Asks the provider to check inputs; what it finds wrong ends the run.
     pub(super) async fn check(
@@ -52,7 +70,7 @@ impl Generator {
         let news = request.news.clone();
         let question = provider.provider.check(request);
         let checked = async { self.executor.checked(&news, question.await?) };
-        let response = self.consult(urn, Some("check"), checked).await?;
+        let response = self.consult(urn, Phase::of("check", provider), checked).await?;
         if response.failures.is_empty() {
             return Ok(response.inputs);
         }
@@ -71,14 +89,17 @@ impl Generator {
     pub(super) async fn consult<T>(
         &self,
         urn: &Urn,
-        phase: Option<&'static str>,
+        phase: Option<Phase>,
         question: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, Unanswered> {
         let question = async {
-            let _slot = self.executor.question().await;
+            let method = phase.map_or("policy analysis", |phase| phase.method);
+            let waits = phase.is_some_and(|phase| phase.waits);
+            let _slot = self.executor.question(urn, method, waits).await;
             question.await
         };
-        self.answered(urn, phase, question).await
+        self.answered(urn, phase.map(|phase| phase.method), question)
+            .await
     }
 
     /// Finds who is asked about a provider resource. Its plugin starts before its question counts among those that are
@@ -232,7 +253,7 @@ impl Generator {
                 ..request
             })
         };
-        let response = self.consult(urn, Some("diff"), question).await?;
+        let response = self.consult(urn, Phase::of("diff", provider), question).await?;
         if let Some(text) = &response.unavailable {
             self.executor
                 .diagnose(Diagnostic::warning(text.clone()).about(urn.clone()));
@@ -291,7 +312,11 @@ impl Generator {
         };
         // Rare, and so it is kept out of what every registration has room for.
         let question = self.registry.replaces_resources(recorded, &after);
-        Box::pin(self.consult(&registering.urn, Some("diff"), question)).await
+        let phase = Some(Phase {
+            method: "diff",
+            waits: false,
+        });
+        Box::pin(self.consult(&registering.urn, phase, question)).await
     }
 }
 

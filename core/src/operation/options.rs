@@ -18,11 +18,17 @@ use crate::{
 pub struct OperationOptions {
     /// Only say what would be done: nothing is created, changed, deleted or written.
     pub dry_run: bool,
-    /// How many steps may work at a time; 0 is the default of 16, `i32::MAX` no limit.
+    /// How many calls of Create, Update, Delete and Read may run at a time, those of refreshes and imports too; 0 is the
+    /// default of 16, `i32::MAX` no limit. Of Check and Diff, 16 times as many may.
     ///
-    /// Where all of them stand still while others queue, some are taken to wait for one of these and no longer count, so
-    /// that a provider whose call lasts very long sees a few more than this.
+    /// The limit is strict, except for providers whose calls may wait for later registrations:
+    /// see [`Self::waits_for_registrations`]. Invokes do not count.
     pub parallel: i32,
+    /// Calls of every provider may wait for what a later registration or step causes. Left out, that holds for providers
+    /// that declare it ([`crate::provider::Capabilities::waits_for_registrations`],
+    /// [`crate::plugin::PluginSettings::waits_for_registrations`]). When all that `parallel` allows stand still while
+    /// others queue, some of these calls no longer count, so that more than `parallel` run.
+    pub waits_for_registrations: bool,
     /// Diffs of different resources are asked for at the same time, which they always are.
     pub parallel_diff: bool,
     /// Read every resource before an update or a destroy.
@@ -260,7 +266,7 @@ mod tests {
             br#"{"parallelDiff":true,"experimental":true,"skipPluginPreInstall":true,"targetDependents":true,
             "useLegacyRefreshDiff":true,"disableOutputValues":true,"disableProviderPreview":true,"plan":null,
             "targets":["a"],"excludes":["b"],"excludeDependents":true,"holdSession":true,"refreshProgram":true,
-            "destroyProgram":true,"strict":true}"#;
+            "destroyProgram":true,"strict":true,"waitsForRegistrations":true}"#;
         let options = OperationOptions::from_json(text).unwrap();
         options.check().unwrap();
     }

@@ -75,6 +75,7 @@ impl Frame {
                 ignore_protect: self.options.ignore_protect,
                 reports_refresh: self.kind == OperationKind::Refresh,
                 compares_outputs: self.options.use_legacy_refresh_diff,
+                waits_for_registrations: self.options.waits_for_registrations,
             },
             engine.runtime.clone(),
             self.events.clone(),

@@ -10,7 +10,12 @@ mod output;
 mod port;
 mod process;
 
-use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    path::PathBuf,
+    time::Duration,
+};
 
 pub(crate) use code::PluginCode;
 pub use environment::PluginEnvironment;
@@ -57,17 +62,20 @@ pub struct PluginCommand {
 /// Where plugins are looked for and how their processes are run. Nothing here is read from the environment.
 #[derive(Clone, Debug)]
 pub struct PluginSettings {
-    /// Folders that hold plugins' executables; searched first, in this order.
+    /// Folders that hold plugins' executables; searched in this order, before the `PATH`.
     pub directories: Vec<PathBuf>,
     /// A list of folders in the form of the variable `PATH`, searched next.
     pub path: Option<OsString>,
     /// A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last.
     pub cache: Option<PathBuf>,
-    /// How to start plugins that are part of a language's SDK, by name (`pulumi-python`, `pulumi-nodejs`), when no
-    /// executable is found.
+    /// How to start plugins that are part of a language's SDK, by name (`pulumi-python`, `pulumi-nodejs`), whatever
+    /// executables of their names there are.
     pub commands: BTreeMap<String, PluginCommand>,
     /// Takes the newest version in the cache, whichever was asked for.
     pub ignore_versions: bool,
+    /// Names of plugins whose calls may wait for later registrations, which the protocol has no way to declare. For these
+    /// calls `parallel` is no strict limit.
+    pub waits_for_registrations: BTreeSet<String>,
     /// The POSIX shell that guards each process against the death of the host; `None` starts them unguarded.
     pub guard_shell: Option<PathBuf>,
     /// How long things may take.
@@ -82,6 +90,7 @@ impl Default for PluginSettings {
             cache: None,
             commands: BTreeMap::new(),
             ignore_versions: false,
+            waits_for_registrations: BTreeSet::new(),
             guard_shell: Some(PathBuf::from("/bin/sh")),
             timeouts: PluginTimeouts::default(),
         }

@@ -23,10 +23,14 @@ pub struct Capabilities {
     pub supports_autonaming: bool,
     /// Raw bytes stay bytes in what it is sent.
     pub accept_byte_strings: bool,
+    /// Its calls on resources may wait for what only a later registration or step causes. Such calls give way when all that
+    /// `parallel` allows stand still, so `parallel` is no strict limit for them.
+    pub waits_for_registrations: bool,
 }
 
 impl Capabilities {
-    /// What code written against this library's own API understands: everything.
+    /// What code written against this library's own API understands: everything. Its calls do not wait for later
+    /// registrations.
     #[must_use]
     pub const fn all() -> Self {
         Self {
@@ -36,6 +40,7 @@ impl Capabilities {
             supports_preview: true,
             supports_autonaming: true,
             accept_byte_strings: true,
+            waits_for_registrations: false,
         }
     }
 }

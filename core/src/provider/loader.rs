@@ -7,6 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     diagnostic::Diagnostic,
@@ -139,6 +140,8 @@ pub struct PluginContext {
     pub environment: PluginEnvironment,
     /// Who gets what it writes, and warnings about it.
     pub sink: Option<DiagnosticSink>,
+    /// Gives up starting a plugin, which may hang; one that is being installed is brought to its end.
+    pub cancelled: CancellationToken,
 }
 
 /// A provider that has been greeted.
@@ -213,10 +216,20 @@ impl ProviderLoader {
     /// What the host's resolver or installer failed with, unchanged; [`ErrorKind::Plugin`] when there is no such plugin or it can
     /// not be started or spoken to; [`ErrorKind::Provider`] when it refuses.
     pub async fn load(&self, wish: &ProviderWish, context: &PluginContext) -> Result<PreparedProvider> {
+        let mut prepared = self.prepare(wish, context).await?;
+        if self.parts.plugins.waits_for_registrations.contains(&wish.plugin) {
+            prepared.capabilities.waits_for_registrations = true;
+        }
+        Ok(prepared)
+    }
+
+    async fn prepare(&self, wish: &ProviderWish, context: &PluginContext) -> Result<PreparedProvider> {
         let parts = &self.parts;
         if let Some(resolver) = &parts.resolver {
-            match resolver.resolve(wish.request()).await? {
-                Resolution::Address(address) => return self.attach(wish, &address).await,
+            match unless_cancelled(wish, context, resolver.resolve(wish.request())).await? {
+                Resolution::Address(address) => {
+                    return unless_cancelled(wish, context, self.attach(wish, &address)).await;
+                }
                 Resolution::InProcess(provider) => {
                     return greet_in_process(wish, provider, wish.parameter.is_none()).await;
                 }
@@ -237,7 +250,8 @@ impl ProviderLoader {
             sink(Diagnostic::warning(format!("using {name} from $PATH at {place}")));
         }
         let launch = Launch::prepare(wish, plugin.command, context, Inheritance::now(), parts).await?;
-        let (provider, capabilities) = parts.pool.lease(Arc::new(launch)).await?;
+        let lease = parts.pool.lease(Arc::new(launch));
+        let (provider, capabilities) = unless_cancelled(wish, context, lease).await?;
         Ok(PreparedProvider {
             provider,
             capabilities,
@@ -313,6 +327,22 @@ impl PackageSource for WeakLoader {
         parts.map_or_else(Vec::new, |parts| {
             ProviderLoader { parts, shared }.in_process().collect()
         })
+    }
+}
+
+/// Awaits what may never come, unless the operation is cancelled.
+async fn unless_cancelled<T>(
+    wish: &ProviderWish,
+    context: &PluginContext,
+    loading: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    tokio::select! {
+        biased;
+        loaded = loading => loaded,
+        () = context.cancelled.cancelled() => Err(Error::new(
+            ErrorKind::Cancelled,
+            format!("the start of plugin {} was given up because the operation was cancelled", wish.plugin),
+        )),
     }
 }
 

@@ -143,7 +143,11 @@ impl Session {
             .flatten()
             .filter_map(Value::as_str)
         {
-            let provider = ScriptedProvider::new(package, Arc::new(Arc::clone(&self.wire)));
+            let waits = message["waitsForRegistrations"][package]
+                .as_bool()
+                .unwrap_or_default();
+            let provider = ScriptedProvider::new(package, Arc::new(Arc::clone(&self.wire)))
+                .waits_for_registrations(waits);
             builder = builder.provider(package, Arc::new(provider));
         }
         let engine = builder.build().map_err(|it| error(&it))?;

@@ -1,6 +1,7 @@
 //! Playing a story: operation after operation, each followed by a look at what came of it.
 
 use std::{
+    collections::BTreeMap,
     path::Path,
     sync::{Arc, PoisonError},
     time::Duration,
@@ -86,6 +87,8 @@ struct Player<'a, 'b> {
     folder: tempfile::TempDir,
     providers: Arc<Providers>,
     packages: Vec<String>,
+    /// Whether each package's provider declares that its calls may wait for later registrations.
+    waits: BTreeMap<String, bool>,
     passphrase: Option<&'static str>,
     packs: Arc<Packs>,
 }
@@ -98,6 +101,11 @@ impl<'a, 'b> Player<'a, 'b> {
             folder,
             providers: Arc::new(Providers::new(&story.packages)),
             packages: story.packages.keys().cloned().collect(),
+            waits: story
+                .packages
+                .iter()
+                .map(|(package, script)| (package.clone(), script.waits_for_registrations))
+                .collect(),
             passphrase: story.has_passphrase().then_some(PASSPHRASE),
             packs: Arc::new(Packs::serve(&story.policies).await?),
         })
@@ -184,6 +192,7 @@ impl<'a, 'b> Player<'a, 'b> {
             "project": PROJECT,
             "stack": STACK,
             "packages": self.packages,
+            "waitsForRegistrations": self.waits,
             "config": changing.config(),
         });
         self.ask("open", members).await.map(drop)

@@ -54,6 +54,7 @@ impl AnswerSource for Script {
 pub struct ScriptedProvider {
     source: Arc<dyn AnswerSource>,
     package: String,
+    waits_for_registrations: bool,
 }
 
 impl ScriptedProvider {
@@ -62,7 +63,15 @@ impl ScriptedProvider {
         Self {
             source,
             package: package.into(),
+            waits_for_registrations: false,
         }
+    }
+
+    /// Declares whether calls may wait for later registrations.
+    #[must_use]
+    pub fn waits_for_registrations(mut self, waits: bool) -> Self {
+        self.waits_for_registrations = waits;
+        self
     }
 
     /// Asks about a resource, and publishes what the answer says of views.
@@ -111,7 +120,10 @@ fn diff(request: DiffRequest) -> Value {
 #[async_trait]
 impl Provider for ScriptedProvider {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(Capabilities::all())
+        Ok(Capabilities {
+            waits_for_registrations: self.waits_for_registrations,
+            ..Capabilities::all()
+        })
     }
 
     async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {

@@ -19,6 +19,8 @@ pub struct PackageScript {
     pub world: BTreeMap<String, Map<String, Value>>,
     /// Properties of the provider's configuration whose change replaces it.
     pub replace_on: Vec<String>,
+    /// Whether it declares that its calls may wait for later registrations.
+    pub waits_for_registrations: bool,
 }
 
 /// The peculiarities of a type.

@@ -167,6 +167,7 @@ impl GrpcProvider {
                         supports_preview: answer.supports_preview,
                         supports_autonaming: answer.supports_autonaming_configuration,
                         accept_byte_strings: false,
+                        waits_for_registrations: false,
                     }))
                 }
                 Err(failure) => {

@@ -147,6 +147,7 @@ impl GrpcProvider {
                     supports_preview: true,
                     supports_autonaming: answer.supports_autonaming_configuration,
                     accept_byte_strings: answer.accepts_byte_string,
+                    waits_for_registrations: false,
                 })
             }
             Err(failure) if failure.code() == Code::Unimplemented => None,

@@ -138,6 +138,7 @@ impl GrpcProvider {
             supports_preview: true,
             supports_autonaming: false,
             accept_byte_strings: false,
+            waits_for_registrations: false,
         })
     }
 

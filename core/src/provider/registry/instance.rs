@@ -28,6 +28,7 @@ impl Instance {
             provider: Arc::clone(&self.provider),
             supports_preview: self.capabilities.supports_preview && !self.without_preview,
             supports_autonaming: self.capabilities.supports_autonaming,
+            waits_for_registrations: self.capabilities.waits_for_registrations,
         }
     }
 }
@@ -76,7 +77,10 @@ impl ProviderRegistry {
                 inputs,
             };
             if let Some(capabilities) = instance.provider.configure(request).await? {
+                // The settings may have declared it of a provider that does not do so itself.
+                let waits = instance.capabilities.waits_for_registrations;
                 instance.capabilities = capabilities;
+                instance.capabilities.waits_for_registrations |= waits;
             }
         }
         self.state()

@@ -41,6 +41,8 @@ pub struct ProviderHandle {
     pub supports_preview: bool,
     /// Whether it is known from the start that proposed names are heeded.
     pub supports_autonaming: bool,
+    /// Whether calls may wait for later registrations.
+    pub waits_for_registrations: bool,
 }
 
 /// The providers of one run.
@@ -125,6 +127,7 @@ impl ProviderRegistry {
             provider: Arc::new(Manager { registry, at_hand }),
             supports_preview: true,
             supports_autonaming: true,
+            waits_for_registrations: false,
         }
     }
 
@@ -197,6 +200,7 @@ impl ProviderRegistry {
                     provider: Arc::new(FailedProvider::new(&error)),
                     supports_preview: true,
                     supports_autonaming: true,
+                    waits_for_registrations: false,
                 }),
             };
             (reference, provider)
