@@ -15,6 +15,10 @@ use crate::{
 const LOOKS: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
+/// What follows the user's name in this engine's lock files. Other programs show it to those who are about to break a lock: a
+/// journal beside the checkpoint may have what the checkpoint has not.
+const USERNAME_SUFFIX: &str = " (stackwright: open the stack with it first)";
+
 /// What a lock file says of its owner.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 struct Owner {
@@ -31,6 +35,12 @@ struct Owner {
 }
 
 impl Owner {
+    /// Returns the user's name without what is said to users of other programs.
+    fn user(&self) -> &str {
+        let name = self.username.as_str();
+        name.strip_suffix(USERNAME_SUFFIX).unwrap_or(name)
+    }
+
     /// Says in words who holds the stack and what for, where the lock tells more than its line does.
     fn described(&self, facts: &HostFacts) -> Option<String> {
         let operation = self.operation.as_deref()?;
@@ -40,7 +50,7 @@ impl Owner {
         let holder = if is_here {
             "this very process".to_owned()
         } else {
-            format!("process {} of {}@{}", self.pid, self.username, self.hostname)
+            format!("process {} of {}@{}", self.pid, self.user(), self.hostname)
         };
         let since = self.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ");
         Some(format!(
@@ -125,7 +135,7 @@ impl StackLock {
         let key = format!("{}{}.json", name.locks(), runtime.random.uuid());
         let owner = Owner {
             pid: facts.pid,
-            username: facts.username.clone(),
+            username: format!("{}{USERNAME_SUFFIX}", facts.username),
             hostname: facts.hostname.clone(),
             timestamp: runtime.clock.now(),
             system: Some(facts.system.clone()),
@@ -252,7 +262,7 @@ impl Others {
             lines.push_str(&match owner {
                 Some(owner) => format!(
                     "\n  {url}/{key}: created by {}@{} (pid {}) at {}",
-                    owner.username,
+                    owner.user(),
                     owner.hostname,
                     owner.pid,
                     owner.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ"),
