@@ -1,6 +1,6 @@
 //! What the operations of one engine share.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     autonaming::Autonamer,
@@ -27,4 +27,6 @@ pub(crate) struct EngineParts {
     pub(crate) fetch: Arc<dyn Fetch>,
     /// Says how real things are named; `None` leaves that to the configuration.
     pub(crate) autonamer: Option<Arc<dyn Autonamer>>,
+    /// How often the checkpoint is refreshed while an operation runs; `None` leaves it as it is until the end.
+    pub(crate) checkpoint_interval: Option<Duration>,
 }

@@ -134,12 +134,21 @@ impl Frame {
     async fn end_what_is_left(&self) {
         self.control.cancel();
         self.control.cancel();
+        self.stop_refreshing().await;
         let mut journal = None;
         self.session.own(|parts| journal = parts.journal.take());
         self.session.finish(false, &self.stack.engine.runtime).await;
         if let Some(journal) = journal {
             // What is in it is recovered when the stack is next opened.
             drop(journal.close().await);
+        }
+    }
+
+    async fn stop_refreshing(&self) {
+        let mut refreshing = None;
+        self.session.own(|parts| refreshing = parts.refreshing.take());
+        if let Some(refreshing) = refreshing {
+            refreshing.stop().await;
         }
     }
 
@@ -160,7 +169,10 @@ impl Frame {
             snapshot.secrets = Some(self.stack.new_secrets(&self.secrets()).await?);
         }
         // What a crash left in a journal becomes the checkpoint before a new journal begins.
-        let session = storage.begin(loaded, &mut snapshot, self.kind.name()).await?;
+        let session = Arc::new(storage.begin(loaded, &mut snapshot, self.kind.name()).await?);
+        for note in session.notes() {
+            self.events.diagnostic(note.clone());
+        }
         let sink = session.sink();
         let sink = match &self.stack.journal {
             Some(receiver) => Arc::new(HostJournal::new(Arc::clone(receiver)).then(sink)),
@@ -168,13 +180,19 @@ impl Frame {
         };
         let runtime = &self.stack.engine.runtime;
         let journal = Journal::start(Ledger::new(snapshot.clone()), sink, runtime);
-        self.session.own(|parts| parts.journal = Some(journal.clone()));
+        let interval = self.stack.engine.checkpoint_interval;
+        let refreshing = interval.map(|interval| session.refresh_in_background(journal.clone(), interval));
+        self.session.own(|parts| {
+            parts.journal = Some(journal.clone());
+            parts.refreshing = refreshing;
+        });
         let started = runtime.clock.now();
         let result = self
             .perform_loaded(work, snapshot, Some(journal.clone()), began)
             .await;
         // Until the ledger has been folded it is not known what has become of the state.
         work.knows_state = false;
+        self.stop_refreshing().await;
         let (mut ledger, written) = journal.close().await?;
         let cancelled = work.ending(&self.control).cancelled;
         let succeeded = result.is_ok() && !self.control.has_failed() && !cancelled;
@@ -211,7 +229,8 @@ impl Frame {
 
     /// Makes the ledger the new checkpoint. A run that changed nothing writes nothing.
     async fn fold(&self, session: &StackSession, ledger: &Ledger, work: &mut Work) -> Result<()> {
-        if !ledger.is_dirty() {
+        // A refreshed checkpoint may name steps in flight that have failed since.
+        if !ledger.is_dirty() && !session.has_refreshed() {
             work.snapshot = Arc::new(ledger.base().clone());
             work.knows_state = true;
             return session.discard().await;

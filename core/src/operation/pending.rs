@@ -38,7 +38,11 @@ fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool
             1 => String::new(),
             times => format!(" ({times} times)"),
         };
-        text.push_str(&format!("\n  * {urn}, interrupted while {kind}{times}"));
+        let id = match operation.resource.id.as_str() {
+            "" => String::new(),
+            id => format!(" (id {id})"),
+        };
+        text.push_str(&format!("\n  * {urn}{id}, interrupted while {kind}{times}"));
     }
     text.push_str(
         "\nThese resources are in an unknown state because the engine was interrupted while waiting for changes to these \
@@ -65,7 +69,7 @@ fn counted(pending: &[PendingOperation]) -> Vec<(&PendingOperation, usize)> {
     let mut places = FxHashMap::default();
     for operation in pending {
         let place = *places
-            .entry((&operation.resource.urn, operation.kind))
+            .entry((&operation.resource.urn, &operation.resource.id, operation.kind))
             .or_insert(counted.len());
         match counted.get_mut(place) {
             Some((_, times)) => *times += 1,

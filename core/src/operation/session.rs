@@ -14,6 +14,7 @@ use crate::{
     provider::ProviderRegistry,
     runtime::{Clock, Runtime, Task},
     state::Journal,
+    store::Refreshing,
 };
 
 /// How long a program may go on after its run has ended, before it is given up.
@@ -43,6 +44,8 @@ pub(super) struct SessionParts {
     pub(super) registry: Option<Arc<ProviderRegistry>>,
     /// The journal of an operation that may still die; whoever is left writes nothing more once it is closed.
     pub(super) journal: Option<Journal>,
+    /// What refreshes the checkpoint while the operation runs.
+    pub(super) refreshing: Option<Refreshing>,
     /// Lets plugin processes be heard.
     pub(super) heard: Option<OperationGuard>,
 }
@@ -88,6 +91,9 @@ impl Session {
         let parts = std::mem::take(&mut *self.0.parts.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(monitor) = parts.monitor {
             monitor.close();
+        }
+        if let Some(refreshing) = parts.refreshing {
+            refreshing.stop().await;
         }
         if let Some(mut program) = parts.program {
             tokio::select! {

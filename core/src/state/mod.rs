@@ -6,6 +6,7 @@ mod elision;
 mod entry;
 mod ledger;
 mod normalise;
+mod rebase;
 mod rebuild;
 mod snapshot;
 
@@ -23,5 +24,6 @@ pub use graph::{DependencyGraph, EdgeKind};
 pub use journal::{Appended, Journal, JournalSink};
 pub use ledger::{Changes, Ledger};
 pub use normalise::normalise;
+pub use rebase::Rebase;
 pub use rebuild::{Rebuilt, rebuild};
 pub use snapshot::{Manifest, Snapshot};

@@ -24,15 +24,18 @@ pub(super) enum Fault {
     DeathAfter,
     /// Of an append the first half is done, its caller is told, and later writes are done again.
     TornOnce,
+    /// It is done, its caller is told that it failed, and later writes are done again.
+    DoneOnce,
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Refused,
         Self::DeathBefore,
         Self::DeathWithin,
         Self::DeathAfter,
         Self::TornOnce,
+        Self::DoneOnce,
     ];
 }
 
@@ -66,7 +69,7 @@ impl FaultyStore {
         match self.fault {
             Fault::Refused | Fault::TornOnce if number == self.at => failed(),
             Fault::DeathBefore | Fault::DeathWithin if number >= self.at => failed(),
-            Fault::DeathAfter if number == self.at => {
+            Fault::DeathAfter | Fault::DoneOnce if number == self.at => {
                 work.await?;
                 failed()
             }

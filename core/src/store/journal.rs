@@ -13,7 +13,7 @@ use crate::{
     runtime::Task,
     secrets::SecretsManager,
     state::{
-        JournalEntry,
+        JournalEntry, Rebase,
         journal::{Chain, JournalEnd, JournalHeader, JournalSink, codec},
     },
 };
@@ -139,6 +139,22 @@ impl StoreJournal {
         let mut chain = end.chain;
         let line = codec::encode_folded(checkpoint, &mut chain)?;
         self.write(&mut tail, Some(end), line.into(), chain).await
+    }
+
+    /// Notes, before the checkpoint is replaced, which one will hold part of the entries. Does nothing, and returns `false`,
+    /// when there is no object.
+    ///
+    /// # Errors
+    /// As for [`Self::fold`].
+    pub async fn rebase(&self, rebase: &Rebase) -> Result<bool> {
+        let mut tail = self.tail.lock().await;
+        let Some(end) = self.settle(&mut tail).await? else {
+            return Ok(false);
+        };
+        let mut chain = end.chain;
+        let line = codec::encode_rebase(rebase, &mut chain)?;
+        self.write(&mut tail, Some(end), line.into(), chain).await?;
+        Ok(true)
     }
 
     /// Removes the object, after the checkpoint was replaced.

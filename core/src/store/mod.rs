@@ -28,7 +28,7 @@ pub use layout::{ORGANIZATION, StackName};
 pub use lock_file::StackLock;
 pub use memory::MemoryStore;
 pub use open::open;
-pub use session::{HistoryRecord, LoadedStack, StackSession};
+pub use session::{HistoryRecord, LoadedStack, Refreshing, StackSession};
 pub use stack::{CheckpointBase, StackStorage, StoredStack, list_stacks};
 
 use crate::{

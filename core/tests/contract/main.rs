@@ -19,6 +19,7 @@ mod options;
 mod pending;
 mod plans;
 mod policies;
+mod refreshing;
 mod registration;
 mod remote;
 mod session;

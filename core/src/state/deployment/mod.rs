@@ -22,6 +22,7 @@ pub(in crate::state) use read::{check_record, decrypt, parse};
 use record::RecordsJson;
 pub use record::{RecordJson, StateJson};
 pub(in crate::state) use write::encrypt;
+pub(crate) use write::write_beside;
 pub use write::{Layout, SecretsShown, write_checkpoint, write_deployment};
 
 /// Returns the lower-case hex SHA-256 of `bytes`: how journals name the checkpoint that they extend.

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
 
-use super::{RecordJson, feature, magic, record::Time};
+use super::{RecordJson, content_hash, feature, magic, record::Time};
 use crate::{
     error::{Error, ErrorKind, Result},
     property::json::{self, Ciphertexts, SecretCollector, SecretForm},
     resource::{PendingOperation, ResourceState},
+    runtime::Spawner,
     secrets::SecretsManager,
     state::{Manifest, Snapshot},
 };
@@ -63,19 +64,69 @@ async fn write(
     layout: Layout,
     stack: Option<&str>,
 ) -> Result<Vec<u8>> {
-    let pending = snapshot
-        .pending_operations
-        .iter()
-        .map(|pending| &pending.resource);
-    let records = snapshot.resources.iter().chain(pending).map(|record| &**record);
     let ciphertexts = match secrets {
-        SecretsShown::Encrypted => encrypt(records, snapshot.secrets.as_deref()).await?,
+        SecretsShown::Encrypted => encrypt(records(snapshot), snapshot.secrets.as_deref()).await?,
         SecretsShown::Plaintext | SecretsShown::Sealed => Ciphertexts::sealed(),
     };
     let form = match secrets {
         SecretsShown::Plaintext => SecretForm::Plaintext,
         _ => SecretForm::Encrypted(&ciphertexts),
     };
+    lay_out(snapshot, form, layout, stack)
+}
+
+/// Writes a checkpoint as [`write_checkpoint`] does, and returns it with its hash and whatever else `compose` made. Composing,
+/// writing and hashing are done on threads for blocking work.
+///
+/// # Errors
+/// Those of `compose`, and as [`write_checkpoint`].
+pub(crate) async fn write_beside<T: Send + 'static>(
+    stack: String,
+    compose: impl FnOnce() -> Result<(Snapshot, T)> + Send + 'static,
+    spawner: &Spawner,
+) -> Result<(Vec<u8>, String, T)> {
+    let composing = spawner.spawn_blocking(move || {
+        let (snapshot, more) = compose()?;
+        let collected = match &snapshot.secrets {
+            Some(manager) => Ok(collect(records(&snapshot), &**manager)),
+            None => Err(refuse_secrets(records(&snapshot))?),
+        };
+        let plaintexts = match &collected {
+            Ok(collector) => collector.plaintexts()?,
+            Err(_) => Vec::new(),
+        };
+        Ok::<_, Error>((snapshot, more, collected, plaintexts))
+    });
+    let (snapshot, more, collected, plaintexts) = composing.await??;
+    let ciphertexts = match &snapshot.secrets {
+        Some(manager) if !plaintexts.is_empty() => manager.encrypt(plaintexts).await?,
+        _ => Vec::new(),
+    };
+    let writing = spawner.spawn_blocking(move || {
+        let ciphertexts = match collected {
+            Ok(collector) => collector.finish(ciphertexts)?,
+            Err(none) => none,
+        };
+        let form = SecretForm::Encrypted(&ciphertexts);
+        let text = lay_out(&snapshot, form, Layout::Compact, Some(&stack))?;
+        let hash = content_hash(&text);
+        Ok((text, hash, more))
+    });
+    writing.await?
+}
+
+fn records(snapshot: &Snapshot) -> impl Iterator<Item = &ResourceState> {
+    let pending = snapshot.pending_operations.iter();
+    let pending = pending.map(|pending| &pending.resource);
+    snapshot.resources.iter().chain(pending).map(|record| &**record)
+}
+
+fn lay_out(
+    snapshot: &Snapshot,
+    form: SecretForm<'_>,
+    layout: Layout,
+    stack: Option<&str>,
+) -> Result<Vec<u8>> {
     let envelope = Envelope {
         stack,
         features: feature::features(snapshot),
@@ -104,6 +155,18 @@ pub(in crate::state) async fn encrypt<'a>(
     let Some(manager) = manager else {
         return refuse_secrets(records);
     };
+    let collector = collect(records, manager);
+    let ciphertexts = match collector.is_empty() {
+        true => Vec::new(),
+        false => manager.encrypt(collector.plaintexts()?).await?,
+    };
+    collector.finish(ciphertexts)
+}
+
+fn collect<'a>(
+    records: impl Iterator<Item = &'a ResourceState>,
+    manager: &dyn SecretsManager,
+) -> SecretCollector {
     let mut collector = SecretCollector::new(manager.identity());
     for record in records {
         collector.collect(&record.inputs);
@@ -114,11 +177,7 @@ pub(in crate::state) async fn encrypt<'a>(
             .iter()
             .for_each(|trigger| collector.collect_value(trigger));
     }
-    let ciphertexts = match collector.is_empty() {
-        true => Vec::new(),
-        false => manager.encrypt(collector.plaintexts()?).await?,
-    };
-    collector.finish(ciphertexts)
+    collector
 }
 
 fn refuse_secrets<'a>(mut records: impl Iterator<Item = &'a ResourceState>) -> Result<Ciphertexts> {

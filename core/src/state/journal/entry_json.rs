@@ -12,7 +12,8 @@
 //! | `base-rebuilt` | `order` `[id]`; `records` (the repaired ones) `[{id, state}]`; `clearPending` |
 //!
 //! A record's JSON is that of deployments. An old record is named by its identity alone: whoever has read the entries
-//! before it, over the base's records 0, 1, 2…, has its content.
+//! before it, over the base's records 0, 1, 2…, has its content. In stores its `urn` and `resourceId` stand beside that, for a
+//! journal whose base is gone.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -28,6 +29,7 @@ use crate::{
         JournalEntry, JournalRecord, OperationId, StateId, StateMark, StateRef,
         deployment::{RecordJson, StateJson},
     },
+    urn::Urn,
 };
 
 /// An entry that writes itself as JSON; how secrets stand in it is the form's matter.
@@ -35,13 +37,27 @@ use crate::{
 pub struct EntryJson<'a> {
     entry: &'a JournalEntry,
     form: SecretForm<'a>,
+    identifies: bool,
 }
 
 impl<'a> EntryJson<'a> {
     /// Gives `entry` the form in which its secrets are to be written.
     #[must_use]
     pub const fn new(entry: &'a JournalEntry, form: SecretForm<'a>) -> Self {
-        Self { entry, form }
+        Self {
+            entry,
+            form,
+            identifies: false,
+        }
+    }
+
+    /// Names old records by URN and id, too.
+    #[must_use]
+    pub const fn identifying(self) -> Self {
+        Self {
+            identifies: true,
+            ..self
+        }
     }
 }
 
@@ -77,9 +93,37 @@ impl Serialize for RefJson<'_> {
     }
 }
 
+/// An old record.
 #[derive(Debug, Serialize, Deserialize)]
-struct IdJson {
-    id: StateId,
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct OldJson {
+    pub(super) id: StateId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    urn: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resource_id: Option<String>,
+}
+
+impl OldJson {
+    fn new(old: &StateRef, identifies: bool) -> Self {
+        let state = Some(&old.state).filter(|_| identifies);
+        Self {
+            id: old.id,
+            urn: state.map(|state| state.urn.to_string()),
+            resource_id: state
+                .filter(|state| !state.id.is_empty())
+                .map(|state| state.id.to_string()),
+        }
+    }
+
+    /// Returns a record that has the URN and the id, and nothing else; `None` when they were not written down.
+    pub(super) fn identity(&self) -> Option<Arc<ResourceState>> {
+        let urn: Urn = self.urn.as_ref()?.parse().ok()?;
+        let resource_type = urn.resource_type().into();
+        let mut state = ResourceState::new(urn, resource_type, true);
+        state.id = self.resource_id.clone().unwrap_or_default().into();
+        Some(Arc::new(state))
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -109,7 +153,11 @@ impl Serialize for EntryJson<'_> {
         reason = "one arm for each kind of entry, each a list of fields"
     )]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { entry, form } = *self;
+        let Self {
+            entry,
+            form,
+            identifies,
+        } = *self;
         let mut fields = serializer.serialize_map(None)?;
         fields.serialize_entry("sequence", &entry.sequence)?;
         fields.serialize_entry("operation", &entry.operation)?;
@@ -137,7 +185,7 @@ impl Serialize for EntryJson<'_> {
                 put!("op", op);
                 put!("pending", pending, unless pending.is_none());
                 if let Some(old) = old {
-                    put!("old", &IdJson { id: old.id });
+                    put!("old", &OldJson::new(old, identifies));
                 }
                 if let Some(new) = new {
                     put!("state", &RecordJson::new(new, form));
@@ -256,7 +304,7 @@ pub(super) struct EntryFields {
     op: Option<StepOp>,
     result_op: Option<StepOp>,
     pending: Option<PendingOperationKind>,
-    old: Option<IdJson>,
+    old: Option<OldJson>,
     state: Option<StateJson>,
     keys: Option<Vec<String>>,
     diffs: Option<Vec<String>>,
@@ -382,7 +430,7 @@ impl EntryFields {
     pub(super) fn into_entry(
         self,
         mut states: impl Iterator<Item = Arc<ResourceState>>,
-        old: impl Fn(StateId) -> Option<Arc<ResourceState>>,
+        old: impl Fn(&OldJson) -> Option<Arc<ResourceState>>,
     ) -> Result<JournalEntry> {
         let sequence = self.sequence;
         let lacks = |what: &str| {
@@ -415,9 +463,9 @@ impl EntryFields {
                 op: op()?,
                 pending: self.pending,
                 old: match self.old {
-                    Some(IdJson { id }) => Some(StateRef {
-                        id,
-                        state: old(id).ok_or_else(|| lacks("such old record"))?,
+                    Some(named) => Some(StateRef {
+                        id: named.id,
+                        state: old(&named).ok_or_else(|| lacks("such old record"))?,
                     }),
                     None => None,
                 },

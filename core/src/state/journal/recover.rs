@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     codec::{self, JournalEnd, Torn},
     header::JournalHeader,
+    orphan::Orphan,
 };
 use crate::{
     error::Result,
@@ -18,14 +19,15 @@ use crate::{
 /// What a journal that was left behind means.
 #[derive(Debug)]
 pub enum Recovery {
-    /// Not one entry became durable: the journal can go, the checkpoint is the truth.
+    /// No entry became durable that the checkpoint does not hold: the journal can go, the checkpoint is the truth.
     Empty(Option<Torn>),
     /// The checkpoint holds everything already: the journal can go.
     AlreadyFolded,
     /// The journal extends the checkpoint: the snapshot to be written in its place.
     Extends(Box<Recovered>),
-    /// Somebody else has written the checkpoint since: the journal must be kept aside and people be told.
-    Orphan(Box<JournalHeader>),
+    /// Another program has written the checkpoint since: the journal is kept aside, and what it did and the checkpoint does
+    /// not show is pending.
+    Orphan(Box<Orphan>),
 }
 
 /// A replayed journal.
@@ -35,12 +37,14 @@ pub struct Recovered {
     pub header: JournalHeader,
     /// The base with all durable entries applied; what was in flight is in its pending operations.
     pub ledger: Ledger,
-    /// How many entries there were.
+    /// How many entries were applied.
     pub entries: usize,
     /// What stands behind the last intact line; nothing of it was acknowledged.
     pub torn: Option<Torn>,
     /// Where the journal goes on.
     pub end: JournalEnd,
+    /// Whether the checkpoint holds part of the entries already, as one that was written during the operation does.
+    pub is_rebased: bool,
 }
 
 impl Recovered {
@@ -71,10 +75,19 @@ pub async fn recover(
     if decoded.folded.contains(&hash) {
         return Ok(Recovery::AlreadyFolded);
     }
-    if decoded.header.checkpoint != hash {
-        return Ok(Recovery::Orphan(Box::new(decoded.header)));
+    let is_base = decoded.header.checkpoint == hash;
+    let rebase = decoded
+        .rebases
+        .iter()
+        .rfind(|rebase| !is_base && rebase.checkpoint == hash);
+    if !is_base && rebase.is_none() {
+        return Ok(Recovery::Orphan(Box::new(Orphan::read(decoded, provider).await)));
     }
-    if decoded.entries.is_empty() {
+    let mut entries = decoded.entries;
+    if let Some(rebase) = rebase {
+        entries.retain(|entry| entry.sequence >= rebase.sequence);
+    }
+    if entries.is_empty() {
         return Ok(Recovery::Empty(decoded.torn));
     }
     let mut base = match checkpoint {
@@ -86,8 +99,10 @@ pub async fn recover(
     };
     let secrets = open_secrets(&decoded.header, &base, provider).await;
     base.secrets.clone_from(&secrets);
-    let mut ledger = Ledger::new(base);
-    let mut entries = decoded.entries;
+    let mut ledger = match rebase {
+        Some(rebase) => Ledger::resume(base, rebase)?,
+        None => Ledger::new(base),
+    };
     let mut states = Vec::with_capacity(entries.len());
     entries
         .iter_mut()
@@ -97,7 +112,7 @@ pub async fn recover(
     let mut states = states.into_iter();
     let count = entries.len();
     for entry in entries {
-        let entry = entry.into_entry(&mut states, |id| ledger.get(id).cloned())?;
+        let entry = entry.into_entry(&mut states, |old| ledger.get(old.id).cloned())?;
         ledger.apply(&entry)?;
     }
     let recovered = Recovered {
@@ -106,6 +121,7 @@ pub async fn recover(
         entries: count,
         torn: decoded.torn,
         end: decoded.end,
+        is_rebased: rebase.is_some(),
     };
     Ok(Recovery::Extends(Box::new(recovered)))
 }

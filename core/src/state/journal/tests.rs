@@ -245,10 +245,10 @@ async fn a_folded_journal_is_told_from_one_that_somebody_else_overtook() {
         outcome(stack.checkpoint.clone()).await,
         Recovery::Extends(_)
     ));
-    let Recovery::Orphan(header) = outcome(b"{}".to_vec()).await else {
+    let Recovery::Orphan(orphan) = outcome(b"{}".to_vec()).await else {
         panic!("somebody else wrote the checkpoint");
     };
-    assert_eq!(header.operation, "update");
+    assert_eq!(orphan.header.operation, "update");
     stack.sink.discard().await.unwrap();
     assert!(stack.store.get(KEY).await.unwrap().is_none());
 }

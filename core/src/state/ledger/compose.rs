@@ -5,12 +5,20 @@ use std::sync::Arc;
 use super::Ledger;
 use crate::{
     error::Result,
-    resource::{PendingOperation, ResourceState},
-    state::{Snapshot, StateRef, graph, integrity, normalise::normalise, rebuild},
+    resource::PendingOperation,
+    state::{Rebase, Snapshot, StateId, StateRef, graph, integrity, normalise::normalise, rebuild},
 };
 
 /// What the format notes of a snapshot that was written although it was not valid.
 const INTEGRITY_ERROR: &str = "integrity_error";
+
+/// A snapshot with the identities of its records.
+struct Composed {
+    snapshot: Snapshot,
+    identities: Vec<StateId>,
+    /// Whether the records had to be sorted, after which they have not been verified.
+    is_sorted: bool,
+}
 
 impl Ledger {
     /// Composes the current snapshot.
@@ -22,7 +30,7 @@ impl Ledger {
     /// # Errors
     /// [`ErrorKind::State`] when two resources claim one former URN, or dependencies form a cycle.
     pub fn compose(&self) -> Result<Snapshot> {
-        self.compose_ordered().map(|(snapshot, _)| snapshot)
+        self.compose_ordered().map(|composed| composed.snapshot)
     }
 
     /// Composes the current snapshot and checks that it is valid (see [`integrity::verify`]). A note that an earlier one
@@ -31,34 +39,60 @@ impl Ledger {
     /// # Errors
     /// As [`Self::compose`], and [`ErrorKind::State`] when it is not valid.
     pub fn compose_valid(&self) -> Result<Snapshot> {
-        let (mut snapshot, was_sorted) = self.compose_ordered()?;
-        if was_sorted {
-            integrity::verify(&snapshot)?;
-        } else {
-            // Its records were looked at to find out whether they had to be sorted.
-            integrity::verify_snippets(&snapshot)?;
-        }
-        snapshot.metadata.remove(INTEGRITY_ERROR);
-        Ok(snapshot)
+        self.compose_checked().map(|composed| composed.snapshot)
     }
 
-    /// Composes the current snapshot; tells whether its records had to be sorted, after which nobody has checked them.
-    fn compose_ordered(&self) -> Result<(Snapshot, bool)> {
+    /// Composes the current snapshot as [`Self::compose_valid`] does, with what it takes to go on from it. `sequence` is the
+    /// number of the next entry; the hash of the checkpoint is left empty.
+    ///
+    /// # Errors
+    /// As [`Self::compose_valid`].
+    pub fn compose_base(&self, sequence: u64) -> Result<(Snapshot, Rebase)> {
+        let composed = self.compose_checked()?;
+        let rebase = Rebase {
+            checkpoint: String::new(),
+            sequence,
+            written: 0,
+            records: composed.identities,
+            begun: self.begun.keys().copied().collect(),
+            dangling: self.has_dangling,
+        };
+        Ok((composed.snapshot, rebase))
+    }
+
+    fn compose_checked(&self) -> Result<Composed> {
+        let mut composed = self.compose_ordered()?;
+        if composed.is_sorted {
+            integrity::verify(&composed.snapshot)?;
+        } else {
+            // Its records were looked at to find out whether they had to be sorted.
+            integrity::verify_snippets(&composed.snapshot)?;
+        }
+        composed.snapshot.metadata.remove(INTEGRITY_ERROR);
+        Ok(composed)
+    }
+
+    fn compose_ordered(&self) -> Result<Composed> {
+        let records = self.composed_records();
+        let mut identities: Vec<_> = records.iter().map(|record| record.id).collect();
         let mut snapshot = Snapshot {
-            resources: self.resources(),
+            resources: records.into_iter().map(|record| record.state).collect(),
             pending_operations: self.pending_operations(),
             ..self.base_without_records()
         };
         normalise(&mut snapshot)?;
-        let sort = integrity::verify_resources(&snapshot.resources).is_err();
-        if sort {
+        let is_sorted = integrity::verify_resources(&snapshot.resources).is_err();
+        if is_sorted {
             let order = graph::valid_order(&snapshot.resources)?;
-            snapshot.resources = order
-                .into_iter()
-                .map(|index| Arc::clone(&snapshot.resources[index]))
-                .collect();
+            let resources = order.iter().map(|index| Arc::clone(&snapshot.resources[*index]));
+            snapshot.resources = resources.collect();
+            identities = order.into_iter().map(|index| identities[index]).collect();
         }
-        Ok((snapshot, sort))
+        Ok(Composed {
+            snapshot,
+            identities,
+            is_sorted,
+        })
     }
 
     fn base_without_records(&self) -> Snapshot {
@@ -72,9 +106,9 @@ impl Ledger {
         }
     }
 
-    fn resources(&self) -> Vec<Arc<ResourceState>> {
+    fn composed_records(&self) -> Vec<StateRef> {
         if !self.has_dangling {
-            return self.records().map(|record| Arc::clone(&record.state)).collect();
+            return self.records().cloned().collect();
         }
         // In the middle of a refresh: what it has removed so far may leave references that its end will cut.
         let mut records = self.ordered_records();
@@ -85,7 +119,7 @@ impl Ledger {
                 *record = new;
             }
         }
-        records.into_iter().map(|record| record.state).collect()
+        records
     }
 
     /// Returns the records that there are, each after all that it refers to, as far as that is there.

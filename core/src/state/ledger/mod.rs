@@ -10,11 +10,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     executor::StepOp,
     resource::{PendingOperation, PendingOperationKind, ResourceState},
     state::{
-        JournalEntry, JournalRecord, OperationId, Snapshot, StateId, StateMark, StateRef, ciphertext, rebuild,
+        JournalEntry, JournalRecord, OperationId, Snapshot, StateId, StateMark, StateRef, ciphertext,
+        rebase::Rebase, rebuild,
     },
 };
 
@@ -34,7 +35,7 @@ pub enum Changes {
 }
 
 /// The base snapshot with entries applied. Applying costs no more than the entry's own size.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ledger {
     base: Snapshot,
     /// The base's records at their places; `None` where one was removed or has moved on to `new`.
@@ -76,6 +77,37 @@ impl Ledger {
             changes: Changes::None,
             next_state,
         }
+    }
+
+    /// Goes on from a checkpoint that holds part of a journal's entries.
+    ///
+    /// # Errors
+    /// [`ErrorKind::State`] when it does not have the records and pending operations that `rebase` names.
+    pub fn resume(mut base: Snapshot, rebase: &Rebase) -> Result<Self> {
+        let (records, begun) = (base.resources.len(), base.pending_operations.len());
+        if rebase.records.len() != records || rebase.begun.len() > begun {
+            let message = format!(
+                "the journal expects a checkpoint of {} records and at least {} pending operations; it has {records} and {begun}",
+                rebase.records.len(),
+                rebase.begun.len()
+            );
+            return Err(Error::new(ErrorKind::State, message));
+        }
+        let begun = base.pending_operations.drain(..rebase.begun.len());
+        let begun = rebase.begun.iter().copied().zip(begun).collect();
+        let mut ledger = Self::new(base);
+        let records = rebase.records.iter().zip(&ledger.base.resources);
+        let records = records.map(|(id, state)| {
+            Some(StateRef {
+                id: *id,
+                state: Arc::clone(state),
+            })
+        });
+        ledger.rebase(records.collect());
+        ledger.begun = begun;
+        ledger.has_dangling = rebase.dangling;
+        ledger.changes = Changes::Some;
+        Ok(ledger)
     }
 
     /// Returns the snapshot that the entries started from.

@@ -3,6 +3,7 @@
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
+    resource::{PendingOperation, PendingOperationKind},
     secrets::SecretsProvider,
     state::{
         Snapshot,
@@ -30,9 +31,16 @@ pub(super) enum Leftover {
     /// There is none, or it holds nothing that the checkpoint does not.
     Discard,
     /// It is part of the loaded state and must become part of the checkpoint.
-    Fold(JournalEnd),
+    Fold {
+        end: JournalEnd,
+        /// Whether the checkpoint was written during the interrupted operation.
+        is_rebased: bool,
+    },
     /// It belongs to another checkpoint.
-    SetAside,
+    SetAside {
+        /// Whether the loaded state has pending operations of it, which must become part of the checkpoint.
+        is_adopted: bool,
+    },
 }
 
 impl StackStorage {
@@ -68,7 +76,8 @@ impl StackStorage {
             }
             None => None,
         };
-        let (leftover, recovered) = match recovery {
+        let mut orphan = None;
+        let (mut leftover, recovered) = match recovery {
             None | Some(Recovery::AlreadyFolded) => (Leftover::Discard, None),
             Some(Recovery::Empty(torn)) => {
                 warnings.extend(torn.map(|torn| self.torn_warning(torn, None)));
@@ -80,20 +89,18 @@ impl StackStorage {
                 let snapshot = recovered.snapshot()?;
                 // What is folded replaces the checkpoint, so that it must be sound before and not after.
                 integrity::verify(&snapshot).map_err(|error| self.unsound_journal(&error))?;
-                (Leftover::Fold(recovered.end), Some(snapshot))
+                let leftover = Leftover::Fold {
+                    end: recovered.end,
+                    is_rebased: recovered.is_rebased,
+                };
+                (leftover, Some(snapshot))
             }
-            Some(Recovery::Orphan(header)) => {
-                warnings.push(Diagnostic::warning(format!(
-                    "the journal of an interrupted {} of stack '{}' (started {}) does not belong to its checkpoint, \
-                     which somebody else has changed or restored since; its changes are not part of the state",
-                    header.operation,
-                    self.name().stack(),
-                    header.started,
-                )));
-                (Leftover::SetAside, None)
+            Some(Recovery::Orphan(found)) => {
+                orphan = Some(found);
+                (Leftover::SetAside { is_adopted: false }, None)
             }
         };
-        let snapshot = match recovered {
+        let mut snapshot = match recovered {
             Some(snapshot) => snapshot,
             None => {
                 let (spawner, access) = (&self.runtime().spawner, SecretsAccess::Open(secrets));
@@ -103,12 +110,56 @@ impl StackStorage {
                     .unwrap_or_default()
             }
         };
+        if let Some(orphan) = orphan {
+            let unseen = orphan.unseen(&snapshot);
+            warnings.push(self.orphan_warning(&orphan.header, &unseen, &snapshot));
+            leftover = Leftover::SetAside {
+                is_adopted: !unseen.is_empty(),
+            };
+            snapshot.pending_operations.extend(unseen);
+        }
         Ok(LoadedStack {
             snapshot,
             warnings,
             stored,
             leftover,
         })
+    }
+
+    /// Words the warning about a journal without its checkpoint.
+    fn orphan_warning(
+        &self,
+        header: &JournalHeader,
+        unseen: &[PendingOperation],
+        snapshot: &Snapshot,
+    ) -> Diagnostic {
+        let mut text = format!(
+            "the journal {} of an interrupted {} of stack '{}' (started {}) does not belong to its checkpoint, \
+             which another program has changed or restored since; ",
+            self.name().journal(),
+            header.operation,
+            self.name().stack(),
+            header.started,
+        );
+        text.push_str(&match unseen.len() {
+            0 => "the checkpoint shows all that it is known to have done".to_owned(),
+            count => format!("{count} of its operations are not part of the checkpoint and are pending now"),
+        });
+        for pending in unseen {
+            let resource = &pending.resource;
+            let kind = format!("{:?}", pending.kind).to_lowercase();
+            text.push_str(&format!("\n  * {kind} {}", resource.urn));
+            if !resource.id.is_empty() {
+                text.push_str(&format!(" (id {})", resource.id));
+            }
+            let mut records = snapshot.resources.iter();
+            let other = records
+                .find(|record| record.urn == resource.urn && !record.delete && record.id != resource.id);
+            if let Some(other) = other.filter(|_| pending.kind == PendingOperationKind::Creating) {
+                text.push_str(&format!("; the state has this resource with the id {}", other.id));
+            }
+        }
+        Diagnostic::warning(text)
     }
 
     /// Adds to an error about the journal where it is.
@@ -150,7 +201,7 @@ impl StackStorage {
             snapshot: Snapshot::default(),
             warnings: Vec::new(),
             stored,
-            leftover: Leftover::SetAside,
+            leftover: Leftover::SetAside { is_adopted: false },
         })
     }
 }

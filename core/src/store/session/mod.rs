@@ -2,18 +2,19 @@
 
 mod exchange;
 mod load;
+mod refresh;
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::value::RawValue;
 
 pub use load::LoadedStack;
+pub use refresh::Refreshing;
+use tokio::sync::Mutex;
 
-use super::{CheckpointBase, HistoryEntry, StackStorage, StoreJournal, StoredStack};
+use super::{HistoryEntry, StackStorage, StoreJournal, StoredStack, stack::Head};
 use crate::{
+    diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     project::Config,
     runtime::Timestamp,
@@ -32,7 +33,9 @@ const WRITER: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 /// An operation's hold on the state of its stack. Whoever has it also holds the stack's lock.
 pub struct StackSession {
     storage: StackStorage,
-    base: Mutex<CheckpointBase>,
+    head: Mutex<Head>,
+    refreshed: refresh::Progress,
+    notes: Vec<Diagnostic>,
     journal: Arc<StoreJournal>,
     secrets: Option<Arc<dyn SecretsManager>>,
 }
@@ -72,24 +75,38 @@ impl StackStorage {
     ) -> Result<StackSession> {
         let StoredStack {
             checkpoint,
-            mut base,
+            base,
             journal,
         } = loaded.stored;
+        let mut head = Head::new(base);
+        let mut notes = Vec::new();
         let mut written = checkpoint;
         if let Some(journal) = journal {
             match loaded.leftover {
                 Leftover::Discard => self.discard_journal(&journal).await?,
-                Leftover::SetAside => {
-                    let aside = self.set_aside_journal(&journal).await?;
-                    tracing::warn!(%aside, "set aside a journal that does not belong to the checkpoint");
+                Leftover::SetAside { is_adopted } => {
+                    let aside = self.copy_journal_aside(&journal).await?;
+                    if is_adopted {
+                        written = self.checkpoint_of(snapshot).await?.into();
+                        let hash = content_hash(&written);
+                        self.replace(&mut head, written.clone(), hash).await?;
+                        head = Head::new(head.into_base());
+                    }
+                    self.discard_journal(&journal).await?;
+                    notes.push(Diagnostic::warning(format!(
+                        "the journal of the interrupted operation is kept as {aside} in {}",
+                        self.store().url()
+                    )));
                 }
-                Leftover::Fold(end) => {
+                Leftover::Fold { end, is_rebased } => {
+                    if is_rebased {
+                        head = Head::within_operation(head.into_base());
+                    }
                     written = self.checkpoint_of(snapshot).await?.into();
                     let (store, key) = (Arc::clone(self.store()), self.name().journal());
                     let journal = StoreJournal::resume(store, key, journal, end);
-                    let (next, discarded) = self.commit(&base, written.clone(), &journal).await?;
-                    discarded?;
-                    base = next;
+                    self.commit(&mut head, written.clone(), &journal).await?;
+                    head = Head::new(head.into_base());
                 }
             }
         }
@@ -106,7 +123,9 @@ impl StackStorage {
         .over(hash);
         Ok(StackSession {
             storage: self.clone(),
-            base: Mutex::new(base),
+            head: Mutex::new(head),
+            refreshed: refresh::Progress::default(),
+            notes,
             journal: Arc::new(journal),
             secrets: snapshot.secrets.clone(),
         })
@@ -121,6 +140,12 @@ impl StackStorage {
 }
 
 impl StackSession {
+    /// Returns what people should know about the beginning of the operation.
+    #[must_use]
+    pub fn notes(&self) -> &[Diagnostic] {
+        &self.notes
+    }
+
     /// Returns where the operation's journal entries become durable.
     #[must_use]
     pub fn sink(&self) -> Arc<dyn JournalSink> {
@@ -135,10 +160,8 @@ impl StackSession {
     /// then the journal stays.
     pub async fn commit(&self, snapshot: &mut Snapshot) -> Result<()> {
         let bytes = self.storage.checkpoint_of(snapshot).await?;
-        let base = self.base.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let (next, discarded) = self.storage.commit(&base, bytes.into(), &self.journal).await?;
-        *self.base.lock().unwrap_or_else(PoisonError::into_inner) = next;
-        discarded
+        let mut head = self.head.lock().await;
+        self.storage.commit(&mut head, bytes.into(), &self.journal).await
     }
 
     /// Removes the journal of an operation that changed nothing in the end.

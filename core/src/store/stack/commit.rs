@@ -6,10 +6,43 @@ use bytes::Bytes;
 
 use super::{CheckpointBase, StackStorage};
 use crate::{
-    error::Result,
+    error::{ErrorKind, Result},
     state::deployment::content_hash,
     store::{Condition, Object, StoreJournal, changed, layout::CHECKPOINT_ENDINGS},
 };
+
+/// The checkpoint of a stack as the holder of its lock knows it.
+pub(in crate::store) struct Head {
+    base: CheckpointBase,
+    /// Whether there is a copy of the checkpoint from before the operation.
+    is_previous_kept: bool,
+    /// The hash of a checkpoint of which it is not known whether it was written.
+    unsettled: Option<String>,
+}
+
+impl Head {
+    /// Starts from a checkpoint that was read.
+    pub(in crate::store) const fn new(base: CheckpointBase) -> Self {
+        Self {
+            base,
+            is_previous_kept: false,
+            unsettled: None,
+        }
+    }
+
+    /// Starts from a checkpoint that was written during an operation: the copy of the one before the operation is there.
+    pub(in crate::store) const fn within_operation(base: CheckpointBase) -> Self {
+        Self {
+            base,
+            is_previous_kept: true,
+            unsettled: None,
+        }
+    }
+
+    pub(in crate::store) fn into_base(self) -> CheckpointBase {
+        self.base
+    }
+}
 
 impl StackStorage {
     /// Makes `checkpoint` the stack's state, keeps a copy of the previous one, and ends the journal. The caller holds the
@@ -20,38 +53,79 @@ impl StackStorage {
     /// this fails on the way, the old checkpoint with the journal, or the new checkpoint tell the state, and a later commit
     /// goes on from there.
     ///
-    /// The result has two parts, as the stack may have its new state although the journal could not be removed.
-    ///
     /// # Errors
     /// [`crate::ErrorKind::Conflict`] when the checkpoint is no longer the one that was read, or the journal is another
     /// writer's; then the journal stays.
     pub(in crate::store) async fn commit(
         &self,
-        base: &CheckpointBase,
+        head: &mut Head,
         checkpoint: Bytes,
         journal: &StoreJournal,
-    ) -> Result<(CheckpointBase, Result<()>)> {
-        journal.fold(&content_hash(&checkpoint)).await?;
-        let next = self.replace(base, checkpoint).await?;
-        Ok((next, journal.discard().await))
+    ) -> Result<()> {
+        let hash = content_hash(&checkpoint);
+        journal.fold(&hash).await?;
+        self.replace(head, checkpoint, hash).await?;
+        journal.discard().await
     }
 
-    /// Puts a checkpoint in the place of another, of which a copy stays behind.
-    pub(super) async fn replace(&self, base: &CheckpointBase, checkpoint: Bytes) -> Result<CheckpointBase> {
-        self.store.copy(&base.key, &format!("{}.bak", base.key)).await?;
+    /// Puts a checkpoint with that hash in the place of another. A copy of the one before the operation stays behind.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Conflict`] when the checkpoint is no longer the one that is known.
+    pub(in crate::store) async fn replace(
+        &self,
+        head: &mut Head,
+        checkpoint: Bytes,
+        hash: String,
+    ) -> Result<()> {
+        self.settle(head).await?;
+        let base = head.base.clone();
+        if !head.is_previous_kept {
+            self.store.copy(&base.key, &format!("{}.bak", base.key)).await?;
+            head.is_previous_kept = true;
+        }
         let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
         let condition = if key == base.key {
             Condition::Match(Arc::clone(&base.version))
         } else {
-            self.check_base(base).await?;
+            self.check_base(&base).await?;
             Condition::Any
         };
-        let version = self.store.put(&key, checkpoint, condition).await?;
-        if key != base.key {
+        head.unsettled = Some(hash);
+        let written = self.store.put(&key, checkpoint, condition).await;
+        if matches!(&written, Err(error) if error.kind() == ErrorKind::Conflict) {
+            head.unsettled = None;
+        }
+        let version = written?;
+        head.unsettled = None;
+        let is_another = key != base.key;
+        head.base = CheckpointBase { key, version };
+        if is_another {
             // The compressed form is older now and would only be taken for the state by mistake.
             self.store.delete(&base.key).await?;
         }
-        Ok(CheckpointBase { key, version })
+        Ok(())
+    }
+
+    /// Finds out whether a failed write has replaced the checkpoint.
+    async fn settle(&self, head: &mut Head) -> Result<()> {
+        let Some(hash) = &head.unsettled else {
+            return Ok(());
+        };
+        let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
+        match self.store.get(&key).await? {
+            Some(object) if content_hash(&object.bytes) == *hash => {
+                head.base = CheckpointBase {
+                    key,
+                    version: object.version,
+                };
+            }
+            Some(object) if key == head.base.key && object.version == head.base.version => {}
+            None if key != head.base.key => {}
+            _ => return Err(changed(&key)),
+        }
+        head.unsettled = None;
+        Ok(())
     }
 
     /// Checks that a checkpoint of another form is still the one that was read.
@@ -71,22 +145,29 @@ impl StackStorage {
         self.store.delete_version(&key, &journal.version).await
     }
 
-    /// Sets aside a journal that was read and does not extend the checkpoint, and returns its new key.
+    /// Copies a journal that was read and does not extend the checkpoint, and returns the copy's key: the one of the newest
+    /// copy when that has the same content.
     ///
     /// # Errors
-    /// Those of the store; [`crate::ErrorKind::Conflict`] when it has changed since.
-    pub(in crate::store) async fn set_aside_journal(&self, journal: &Object) -> Result<String> {
-        let key = self.name.journal();
-        let taken = self.store.list(&format!("{key}.orphan-")).await?;
-        let number = taken
+    /// Those of the store.
+    pub(in crate::store) async fn copy_journal_aside(&self, journal: &Object) -> Result<String> {
+        let taken = self
+            .store
+            .list(&format!("{}.orphan-", self.name.journal()))
+            .await?;
+        let newest = taken
             .iter()
             .filter_map(|object| object.key.rsplit_once('-')?.1.parse::<usize>().ok())
-            .max()
-            .map_or(1, |last| last + 1);
-        let aside = self.name.orphan(number);
+            .max();
+        if let Some(newest) = newest.map(|number| self.name.orphan(number)) {
+            let copy = self.store.get(&newest).await?;
+            if copy.is_some_and(|copy| copy.bytes == journal.bytes) {
+                return Ok(newest);
+            }
+        }
+        let aside = self.name.orphan(newest.map_or(1, |number| number + 1));
         let bytes = journal.bytes.clone();
         self.store.put(&aside, bytes, Condition::Absent).await?;
-        self.discard_journal(journal).await?;
         Ok(aside)
     }
 }

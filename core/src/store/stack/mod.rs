@@ -21,6 +21,7 @@ use crate::{
     runtime::Runtime,
 };
 
+pub(super) use commit::Head;
 use list::check_layout;
 pub use list::list_stacks;
 

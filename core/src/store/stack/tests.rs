@@ -255,6 +255,31 @@ async fn of_many_who_want_a_stack_one_gets_it() {
 }
 
 #[tokio::test]
+async fn a_lock_file_tells_users_of_other_programs_what_to_do() {
+    let stack = storage(Arc::new(MemoryStore::new(runtime())));
+    stack.create().await.unwrap();
+    let lock = stack.lock_for("update").await.unwrap();
+    let [file] = &stack.store().list(&stack.name().locks()).await.unwrap()[..] else {
+        panic!("there is one lock");
+    };
+    let object = stack.store().get(&file.key).await.unwrap().unwrap();
+    let owner: serde_json::Value = serde_json::from_slice(&object.bytes).unwrap();
+    assert_eq!(
+        owner["username"],
+        "me (stackwright: open the stack with it first)"
+    );
+    let other = owned_by(&stack, &facts("there", ProcessState::Unknown));
+    let error = other.lock().await.unwrap_err();
+    let hints = error.hints().join("\n");
+    assert!(error.message().contains("created by me@here"), "{error}");
+    assert!(
+        !format!("{error} {hints}").contains("stackwright:"),
+        "{error} {hints}"
+    );
+    lock.release().await.unwrap();
+}
+
+#[tokio::test]
 async fn who_is_kept_out_by_its_own_process_is_told_so() {
     let stack = storage(Arc::new(MemoryStore::new(runtime())));
     stack.create().await.unwrap();
@@ -336,6 +361,11 @@ async fn a_store_of_an_unknown_layout_is_left_alone() {
     }
 }
 
+async fn replace(stack: &StackStorage, head: &mut Head, text: &'static str) -> Result<()> {
+    let hash = crate::state::deployment::content_hash(text.as_bytes());
+    stack.replace(head, text.into(), hash).await
+}
+
 #[tokio::test]
 async fn a_compressed_checkpoint_is_read_and_replaced_by_a_plain_one() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(runtime()));
@@ -348,10 +378,14 @@ async fn a_compressed_checkpoint_is_read_and_replaced_by_a_plain_one() {
     let stored = stack.read().await.unwrap();
     assert_eq!(&stored.checkpoint[..], b"old");
     let lock = stack.lock().await.unwrap();
-    stack.replace(&stored.base, "new".into()).await.unwrap();
+    replace(&stack, &mut Head::new(stored.base.clone()), "new")
+        .await
+        .unwrap();
     assert_eq!(&stack.read().await.unwrap().checkpoint[..], b"new");
     assert!(store.get(key).await.unwrap().is_none());
-    let error = stack.replace(&stored.base, "newer".into()).await.unwrap_err();
+    let error = replace(&stack, &mut Head::new(stored.base.clone()), "newer")
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     lock.release().await.unwrap();
 }
@@ -362,10 +396,14 @@ async fn a_checkpoint_that_somebody_else_changed_is_not_replaced() {
     stack.create().await.unwrap();
     let lock = stack.lock().await.unwrap();
     let stored = stack.read().await.unwrap();
-    let next = stack.replace(&stored.base, "1".into()).await.unwrap();
-    let error = stack.replace(&stored.base, "2".into()).await.unwrap_err();
+    let mut next = Head::new(stored.base.clone());
+    replace(&stack, &mut next, "1").await.unwrap();
+    let error = replace(&stack, &mut Head::new(stored.base.clone()), "2")
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    stack.replace(&next, "3".into()).await.unwrap();
+    let mut next = Head::new(next.into_base());
+    replace(&stack, &mut next, "3").await.unwrap();
     assert_eq!(&stack.read().await.unwrap().checkpoint[..], b"3");
     let backup = stack
         .store()
@@ -385,8 +423,11 @@ async fn a_journal_of_another_checkpoint_is_set_aside_under_a_new_name() {
         let bytes = Bytes::from(number.to_string());
         stack.store().put(&key, bytes, Condition::Absent).await.unwrap();
         let journal = stack.read().await.unwrap().journal.unwrap();
-        let aside = stack.set_aside_journal(&journal).await.unwrap();
-        assert_eq!(aside, stack.name().orphan(number));
+        for _ in 0..2 {
+            let aside = stack.copy_journal_aside(&journal).await.unwrap();
+            assert_eq!(aside, stack.name().orphan(number));
+        }
+        stack.discard_journal(&journal).await.unwrap();
         let again = stack.store().put(&key, "another".into(), Condition::Absent).await;
         again.unwrap();
         let refused = stack.discard_journal(&journal).await.unwrap_err();

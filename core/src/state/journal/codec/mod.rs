@@ -3,7 +3,8 @@
 //! A line is a CRC-32 (IEEE) as 8 lower-case hex digits, a space, a JSON text without line breaks, and a newline. The
 //! first line is the header ([`JournalHeader`]); then come the entries ([`super::EntryJson`]) in the order of their
 //! sequence, with gaps where elided ones are left out. `{"folded": hash}` is written before the checkpoint with that
-//! hash takes the place of the one in the header; where that checkpoint never came, the line means nothing.
+//! hash takes the place of the one in the header; where that checkpoint never came, the line means nothing. Likewise
+//! `{"rebase": {…}}` ([`Rebase`]) is written before a checkpoint that holds what has happened so far.
 //!
 //! In format 2 the checksum of a line goes on from that of the line before, so that a line that is removed, doubled,
 //! moved or changed does not fit. In format 1, which is read only, each checksum covers its own line alone.
@@ -19,7 +20,7 @@ use crate::{
     property::json::{self, SecretForm},
     secrets::SecretsManager,
     state::{
-        JournalEntry,
+        JournalEntry, Rebase,
         deployment::{encrypt, parse},
     },
 };
@@ -37,6 +38,14 @@ struct Folded {
 }
 
 const FOLDED: &[u8] = br#"{"folded":"#;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RebaseLine<T> {
+    rebase: T,
+}
+
+const REBASE: &[u8] = br#"{"rebase":"#;
 
 /// What the next line of a journal continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +155,7 @@ pub async fn encode_entries<E: AsRef<JournalEntry> + Sync>(
     for entry in entries {
         chain.push_line(
             &mut lines,
-            &EntryJson::new(entry.as_ref(), SecretForm::Encrypted(&ciphertexts)),
+            &EntryJson::new(entry.as_ref(), SecretForm::Encrypted(&ciphertexts)).identifying(),
         )?;
     }
     Ok(lines)
@@ -164,6 +173,16 @@ pub fn encode_folded(checkpoint: &str, chain: &mut Chain) -> Result<Vec<u8>> {
             folded: checkpoint.to_owned(),
         },
     )?;
+    Ok(lines)
+}
+
+/// Encodes the line that announces a checkpoint that holds part of the entries.
+///
+/// # Errors
+/// [`ErrorKind::State`] when it cannot be written as JSON.
+pub fn encode_rebase(rebase: &Rebase, chain: &mut Chain) -> Result<Vec<u8>> {
+    let mut lines = Vec::with_capacity(256 + rebase.records.len() * 8);
+    chain.push_line(&mut lines, &RebaseLine { rebase })?;
     Ok(lines)
 }
 
@@ -192,6 +211,8 @@ pub(super) struct Decoded {
     pub(super) entries: Vec<EntryFields>,
     /// The checkpoints that were to hold everything.
     pub(super) folded: Vec<String>,
+    /// The checkpoints that were to hold part of the entries.
+    pub(super) rebases: Vec<Rebase>,
     pub(super) torn: Option<Torn>,
     pub(super) end: JournalEnd,
 }
@@ -249,6 +270,7 @@ impl Decoded {
             header: parse(text).map_err(|error| error.to_string())?,
             entries: Vec::new(),
             folded: Vec::new(),
+            rebases: Vec::new(),
             torn: None,
             end: JournalEnd {
                 length: line.len() + 1,
@@ -272,6 +294,9 @@ impl Decoded {
             self.folded.push(folded.folded);
         } else if self.torn.is_some() {
             return Err("it comes after one that was not written to its end".to_owned());
+        } else if text.starts_with(REBASE) && !is_unchained {
+            let line: RebaseLine<Rebase> = parse(text).map_err(|error| error.to_string())?;
+            self.rebases.push(line.rebase);
         } else {
             let entry: EntryFields = parse(text).map_err(|error| error.to_string())?;
             entry.check()?;

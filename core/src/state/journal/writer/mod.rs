@@ -170,6 +170,15 @@ impl Journal {
         self.0.shared.lock().ledger.as_ref().map(look)
     }
 
+    /// Returns a copy of the ledger with the number of the next entry; `None` when the journal is finished or a write has
+    /// failed. Appends wait for the copy only.
+    #[must_use]
+    pub fn freeze(&self) -> Option<(Ledger, u64)> {
+        let state = self.0.shared.lock();
+        let ledger = state.ledger.as_ref().filter(|_| state.failure.is_none())?;
+        Some((ledger.clone(), state.next_sequence))
+    }
+
     /// Waits until everything is durable and returns the ledger.
     ///
     /// # Errors

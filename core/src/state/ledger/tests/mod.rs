@@ -466,6 +466,50 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn what_follows_a_snapshot_from_the_middle_leads_to_the_same_end(seed in any::<u64>(), cut in any::<usize>()) {
+        let (base, entries) = play(seed);
+        let cut = cut % (entries.len() + 1);
+        let mut whole = Ledger::new(base);
+        for entry in &entries[..cut] {
+            whole.apply(entry).unwrap();
+        }
+        let (snapshot, rebase) = whole.compose_base(cut as u64).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        prop_assert_eq!(snapshot.resources.len(), rebase.records.len());
+        let mut resumed = Ledger::resume(snapshot, &rebase).unwrap();
+        for (number, entry) in entries.iter().enumerate().skip(cut) {
+            whole.apply(entry).unwrap();
+            if !entry.record.is_elided() {
+                resumed.apply(entry).map_err(|error| TestCaseError::fail(format!("{number}: {error}")))?;
+            }
+            let (from_whole, from_resumed) = (whole.compose().unwrap(), resumed.compose());
+            let from_resumed = from_resumed.map_err(|error| TestCaseError::fail(format!("{number}: {error}")))?;
+            if let Err(error) = integrity::verify(&from_resumed) {
+                return Err(TestCaseError::fail(format!("after entry {number} {entry:#?}: {error}")));
+            }
+            prop_assert_eq!(identities(&from_whole), identities(&from_resumed));
+            prop_assert_eq!(&from_whole.pending_operations, &from_resumed.pending_operations);
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_of_other_records_is_no_base() {
+    let rebase = Rebase {
+        checkpoint: String::new(),
+        sequence: 0,
+        written: 0,
+        records: vec![StateId(0)],
+        begun: Vec::new(),
+        dangling: false,
+    };
+    let error = Ledger::resume(Snapshot::default(), &rebase).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State);
+}
+
 fn entry(sequence: u64, operation: u64, record: JournalRecord) -> JournalEntry {
     JournalEntry {
         sequence,

@@ -1,0 +1,218 @@
+//! Journals without their checkpoint: what they did and another program's checkpoint does not show is pending.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{codec::Decoded, entry_json::EntryFields, header::JournalHeader};
+use crate::{
+    executor::StepOp,
+    property::PropertyMap,
+    resource::{PendingOperation, PendingOperationKind, ResourceState},
+    secrets::{SecretsProvider, open_or_lock},
+    state::{JournalEntry, JournalRecord, OperationId, Snapshot, StateId, deployment::decrypt},
+};
+
+/// What tells one real resource from another: its type and its id.
+type Identity = (String, String);
+
+fn identity(state: &ResourceState) -> Identity {
+    (state.resource_type.to_string(), state.id.to_string())
+}
+
+/// A journal that extends neither the checkpoint nor one that was written before it.
+#[derive(Debug)]
+pub struct Orphan {
+    /// What the journal says of itself.
+    pub header: JournalHeader,
+    /// Steps in flight at its end.
+    begun: BTreeMap<OperationId, (u64, PendingOperation)>,
+    done: FxHashMap<Identity, PendingOperation>,
+    /// The identities in `done`, in the order of their completion.
+    order: Vec<Identity>,
+    /// The number of the first entry that no checkpoint of the operation is known to have shown.
+    unseen_from: u64,
+}
+
+impl Orphan {
+    /// Reads what the entries did. A secret that cannot be decrypted costs records their properties, not their ids.
+    pub(super) async fn read(decoded: Decoded, provider: &dyn SecretsProvider) -> Self {
+        let mut entries = decoded.entries;
+        let mut states = Vec::with_capacity(entries.len());
+        entries
+            .iter_mut()
+            .for_each(|entry| entry.take_states(&mut states));
+        let secrets = match &decoded.header.secrets {
+            Some(named) => Some(open_or_lock(provider, &named.kind, named.state.as_ref()).await),
+            None => None,
+        };
+        if let Err(error) = decrypt(&mut states, secrets.as_deref()).await {
+            tracing::warn!(%error, "the properties in a journal without its checkpoint cannot be read");
+            for state in &mut states {
+                let state = Arc::make_mut(state);
+                state.inputs = PropertyMap::default();
+                state.outputs = PropertyMap::default();
+                state.options.replacement_trigger = None;
+            }
+        }
+        let mut orphan = Self {
+            header: decoded.header,
+            begun: BTreeMap::new(),
+            done: FxHashMap::default(),
+            order: Vec::new(),
+            unseen_from: decoded.rebases.last().map_or(0, |rebase| rebase.written),
+        };
+        orphan.apply_all(entries, states);
+        orphan
+    }
+
+    fn apply_all(&mut self, entries: Vec<EntryFields>, states: Vec<Arc<ResourceState>>) {
+        let mut states = states.into_iter();
+        let mut known: FxHashMap<StateId, Arc<ResourceState>> = FxHashMap::default();
+        for entry in entries {
+            // What was not written down of an old record is not known without its base: nothing can be said of that step.
+            let entry = entry.into_entry(&mut states, |old| {
+                known.get(&old.id).cloned().or_else(|| old.identity())
+            });
+            let Ok(entry) = entry else {
+                continue;
+            };
+            if let JournalRecord::Success { new: Some(new), .. } = &entry.record {
+                known.insert(new.id, Arc::clone(&new.state));
+            }
+            self.apply(entry);
+        }
+    }
+
+    fn apply(&mut self, entry: JournalEntry) {
+        match entry.record {
+            JournalRecord::Begin {
+                pending: Some(kind),
+                old,
+                new,
+                ..
+            } => {
+                let old = old.map(|old| old.state);
+                let resource = match kind {
+                    PendingOperationKind::Deleting => old.or(new),
+                    _ => new.or(old),
+                };
+                if let Some(resource) = resource {
+                    let pending = PendingOperation { resource, kind };
+                    self.begun.insert(entry.operation, (entry.sequence, pending));
+                }
+            }
+            JournalRecord::Failure { .. } => drop(self.begun.remove(&entry.operation)),
+            JournalRecord::Success { op, new, view, .. } => {
+                let begun = self.begun.remove(&entry.operation).map(|(_, pending)| pending);
+                if view || entry.sequence < self.unseen_from {
+                    return;
+                }
+                let new = new.map(|new| new.state);
+                self.succeed(op, new, begun);
+            }
+            _ => {}
+        }
+    }
+
+    fn succeed(&mut self, op: StepOp, new: Option<Arc<ResourceState>>, begun: Option<PendingOperation>) {
+        let done = match op {
+            StepOp::Create | StepOp::CreateReplacement => {
+                new.map(|new| (PendingOperationKind::Creating, new))
+            }
+            StepOp::Update => new.map(|new| (PendingOperationKind::Updating, new)),
+            StepOp::Delete | StepOp::DeleteReplaced => begun
+                .filter(|begun| begun.kind == PendingOperationKind::Deleting)
+                .map(|begun| (PendingOperationKind::Deleting, begun.resource)),
+            // They change nothing outside of the state, but may know a created resource better.
+            _ => new
+                .filter(|new| self.done.contains_key(&identity(new)))
+                .map(|new| (PendingOperationKind::Updating, new)),
+        };
+        let Some((kind, resource)) = done.filter(|(_, resource)| has_real_thing(resource)) else {
+            return;
+        };
+        let identity = identity(&resource);
+        match (self.done.get_mut(&identity), kind) {
+            // What was created and deleted again leaves nothing to look for.
+            (Some(done), PendingOperationKind::Deleting) if done.kind == PendingOperationKind::Creating => {
+                self.done.remove(&identity);
+            }
+            (Some(done), PendingOperationKind::Updating) => done.resource = resource,
+            (Some(done), _) => *done = PendingOperation { resource, kind },
+            (None, _) => {
+                self.order.push(identity.clone());
+                self.done.insert(identity, PendingOperation { resource, kind });
+            }
+        }
+    }
+
+    /// Returns what the operation did, or was doing, and `snapshot` does not show.
+    #[must_use]
+    pub fn unseen(&self, snapshot: &Snapshot) -> Vec<PendingOperation> {
+        let records: FxHashMap<_, _> = snapshot
+            .resources
+            .iter()
+            .filter(|record| has_real_thing(record))
+            .map(|record| (identity(record), record))
+            .collect();
+        let done = self.order.iter().filter_map(|identity| self.done.get(identity));
+        let begun = self.begun.values();
+        let begun = begun
+            .filter(|(sequence, _)| *sequence >= self.unseen_from)
+            .map(|(_, pending)| pending);
+        let mut known: FxHashSet<_> = snapshot.pending_operations.iter().map(key).collect();
+        let unseen = done
+            .filter_map(|pending| unseen_done(pending, &records))
+            .chain(begun.filter_map(|pending| unseen_begun(pending, &records)));
+        unseen.filter(|pending| known.insert(key(pending))).collect()
+    }
+}
+
+fn key(pending: &PendingOperation) -> (String, String, PendingOperationKind) {
+    let resource = &pending.resource;
+    (resource.urn.to_string(), resource.id.to_string(), pending.kind)
+}
+
+/// Tells whether a record stands for something that exists outside of the state, and is not only read.
+fn has_real_thing(state: &ResourceState) -> bool {
+    state.custom && !state.external && !state.is_provider() && !state.id.is_empty()
+}
+
+type Records<'a> = FxHashMap<Identity, &'a Arc<ResourceState>>;
+
+fn unseen_done(pending: &PendingOperation, records: &Records<'_>) -> Option<PendingOperation> {
+    let record = records.get(&identity(&pending.resource)).copied();
+    let is_seen = match (pending.kind, record) {
+        (PendingOperationKind::Creating, record) => record.is_some(),
+        (PendingOperationKind::Updating, Some(record)) => {
+            record.inputs == pending.resource.inputs && record.outputs == pending.resource.outputs
+        }
+        (_, record) => record.is_none(),
+    };
+    if is_seen {
+        return None;
+    }
+    let resource = match (pending.kind, record) {
+        (PendingOperationKind::Deleting, Some(record)) => record,
+        _ => &pending.resource,
+    };
+    Some(PendingOperation {
+        resource: Arc::clone(resource),
+        kind: pending.kind,
+    })
+}
+
+fn unseen_begun(pending: &PendingOperation, records: &Records<'_>) -> Option<PendingOperation> {
+    let record = records.get(&identity(&pending.resource)).copied();
+    let resource = match pending.kind {
+        PendingOperationKind::Creating => Some(&pending.resource),
+        PendingOperationKind::Updating => record.map(|_| &pending.resource),
+        PendingOperationKind::Deleting => record,
+        _ => None,
+    };
+    resource.map(|resource| PendingOperation {
+        resource: Arc::clone(resource),
+        kind: pending.kind,
+    })
+}
