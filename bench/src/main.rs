@@ -7,12 +7,14 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod concurrent;
+mod counting;
 mod empty;
 mod engine;
 mod figure;
 mod latency;
 mod memory;
 mod provider;
+mod refreshing;
 mod stack;
 mod thrifty;
 
@@ -27,7 +29,7 @@ struct Family {
     measure: fn(&Selection) -> Result<()>,
 }
 
-const FAMILIES: [Family; 6] = [
+const FAMILIES: [Family; 7] = [
     Family {
         prefix: "empty.",
         measure: empty::measure,
@@ -43,6 +45,10 @@ const FAMILIES: [Family; 6] = [
     Family {
         prefix: "engine.memory.",
         measure: memory::measure,
+    },
+    Family {
+        prefix: "engine.refreshing",
+        measure: refreshing::measure,
     },
     Family {
         prefix: "latency.",

@@ -18,7 +18,7 @@ use stackwright::{
 use crate::provider::Echo;
 
 /// The package of all resources.
-const PACKAGE: &str = "bench";
+pub(crate) const PACKAGE: &str = "bench";
 
 /// No limit on how many steps work at a time.
 pub(crate) const UNBOUNDED: i32 = i32::MAX;

@@ -1,0 +1,105 @@
+//! `engine.refreshing`: the time of a long update whose checkpoint is refreshed, divided by that of one without refreshes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use stackwright::{
+    Engine, Error, Result,
+    operation::OperationKind,
+    program::{Program, from_fn},
+    secrets::Base64Provider,
+};
+
+use crate::{
+    counting::Counting,
+    figure::{Selection, Stopwatch},
+    provider::Echo,
+    stack,
+};
+
+/// How long the provider takes in each Create.
+const CREATION: Duration = Duration::from_millis(200);
+
+/// As many strands of resources are registered beside each other, and as many resources one after the other in each: 12 s
+/// of waiting for the provider.
+const STRANDS: usize = 32;
+const LENGTH: usize = 60;
+
+/// With fewer refreshes, the figure says nothing.
+const LEAST_REFRESHES: u64 = 5;
+
+const INTERVAL: Duration = Duration::from_secs(1);
+
+pub(crate) fn measure(selection: &Selection) -> Result<()> {
+    let name = "engine.refreshing";
+    if selection.wants(name) {
+        let (without, none) = stack::executor()?.block_on(update(None))?;
+        let (with, refreshes) = stack::executor()?.block_on(update(Some(INTERVAL)))?;
+        if none != 0 || refreshes < LEAST_REFRESHES {
+            return Err(Error::invalid(format!(
+                "{refreshes} refreshes of the checkpoint with the interval, and {none} without"
+            )));
+        }
+        selection.print(name, with / without, "x")?;
+    }
+    Ok(())
+}
+
+/// Returns the seconds of a first update, and how often its checkpoint was refreshed.
+async fn update(interval: Option<Duration>) -> Result<(f64, u64)> {
+    let folder = stack::folder()?;
+    let runtime = stack::runtime();
+    let written = Arc::new(AtomicU64::new(0));
+    let store = Counting {
+        inner: stack::file_store(folder.path(), &runtime)?,
+        counts: |key, _| u64::from(key.starts_with(".pulumi/stacks/") && key.ends_with(".json")),
+        total: Arc::clone(&written),
+    };
+    let engine = Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::new(store))
+        .secrets(Arc::new(Base64Provider))
+        .provider(
+            stack::PACKAGE,
+            Arc::new(Echo::slow_creation(runtime.clock, CREATION)),
+        )
+        .checkpoint_interval(interval)
+        .build()?;
+    let thing = stack::open(&engine, "bench/dev").await?;
+    let before = written.load(Ordering::Relaxed);
+    let watch = Stopwatch::start();
+    stack::run(&thing, OperationKind::Update, stack::unbounded(), Some(strands())).await?;
+    let seconds = watch.seconds();
+    let refreshes = written.load(Ordering::Relaxed) - before;
+    // The commit at the end is none.
+    Ok((seconds, refreshes.saturating_sub(1)))
+}
+
+/// Registers strands beside each other; in each, a resource is registered when the one before it is there.
+fn strands() -> Arc<dyn Program> {
+    from_fn(|context| async move {
+        let mut running = tokio::task::JoinSet::new();
+        for strand in 0..STRANDS {
+            let monitor = context.monitor.clone();
+            running.spawn(async move {
+                let mut before = Vec::new();
+                for place in 0..LENGTH {
+                    let number = strand * LENGTH + place;
+                    let registration = stack::registration(number, stack::inputs(number), before);
+                    before = vec![monitor.register(registration).await?.urn];
+                }
+                Ok(())
+            });
+        }
+        while let Some(strand) = running.join_next().await {
+            let strand: std::result::Result<(), stackwright::monitor::WireStatus> =
+                strand.map_err(|error| Error::invalid(format!("a strand died: {error}")))?;
+            strand?;
+        }
+        Ok(())
+    })
+}
