@@ -30,7 +30,8 @@ impl Ledger {
     /// # Errors
     /// [`ErrorKind::State`] when two resources claim one former URN, or dependencies form a cycle.
     pub fn compose(&self) -> Result<Snapshot> {
-        self.compose_ordered().map(|composed| composed.snapshot)
+        self.compose_ordered(self.pending_operations())
+            .map(|composed| composed.snapshot)
     }
 
     /// Composes the current snapshot and checks that it is valid (see [`integrity::verify`]). A note that an earlier one
@@ -39,7 +40,8 @@ impl Ledger {
     /// # Errors
     /// As [`Self::compose`], and [`ErrorKind::State`] when it is not valid.
     pub fn compose_valid(&self) -> Result<Snapshot> {
-        self.compose_checked().map(|composed| composed.snapshot)
+        self.compose_checked(self.pending_operations())
+            .map(|composed| composed.snapshot)
     }
 
     /// Composes the current snapshot as [`Self::compose_valid`] does, with what it takes to go on from it. `sequence` is the
@@ -48,7 +50,9 @@ impl Ledger {
     /// # Errors
     /// As [`Self::compose_valid`].
     pub fn compose_base(&self, sequence: u64) -> Result<(Snapshot, Rebase)> {
-        let composed = self.compose_checked()?;
+        // Also those of the base that a step in flight stands for: it may fail and leave them on record.
+        let pending = self.begun.values().chain(self.unsettled()).cloned();
+        let composed = self.compose_checked(pending.collect())?;
         let rebase = Rebase {
             checkpoint: String::new(),
             sequence,
@@ -60,8 +64,8 @@ impl Ledger {
         Ok((composed.snapshot, rebase))
     }
 
-    fn compose_checked(&self) -> Result<Composed> {
-        let mut composed = self.compose_ordered()?;
+    fn compose_checked(&self, pending: Vec<PendingOperation>) -> Result<Composed> {
+        let mut composed = self.compose_ordered(pending)?;
         if composed.is_sorted {
             integrity::verify(&composed.snapshot)?;
         } else {
@@ -72,12 +76,12 @@ impl Ledger {
         Ok(composed)
     }
 
-    fn compose_ordered(&self) -> Result<Composed> {
+    fn compose_ordered(&self, pending: Vec<PendingOperation>) -> Result<Composed> {
         let records = self.composed_records();
         let mut identities: Vec<_> = records.iter().map(|record| record.id).collect();
         let mut snapshot = Snapshot {
             resources: records.into_iter().map(|record| record.state).collect(),
-            pending_operations: self.pending_operations(),
+            pending_operations: pending,
             ..self.base_without_records()
         };
         normalise(&mut snapshot)?;

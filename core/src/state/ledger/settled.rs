@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// What has been settled of the base's pending operations; it only ever grows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Settled {
     scope: Scope,
     /// The places, among the base's pending operations, of those whose resources a step of this run has worked on.

@@ -166,3 +166,59 @@ fn the_end_of_a_refresh_settles_what_it_has_read() {
     apply(&mut ledger, [rebuilt]);
     assert_eq!(pending_of(&ledger), []);
 }
+
+#[test]
+fn a_snapshot_from_the_middle_keeps_what_is_pending_until_a_step_in_flight_has_ended() {
+    use PendingOperationKind::Deleting;
+    for succeeds in [false, true] {
+        let state = Arc::new(record("a", true));
+        let mut live = Ledger::new(Snapshot {
+            resources: vec![Arc::clone(&state)],
+            pending_operations: vec![PendingOperation {
+                resource: Arc::clone(&state),
+                kind: Deleting,
+            }],
+            ..Snapshot::default()
+        });
+        let begun = JournalRecord::Begin {
+            op: StepOp::Delete,
+            pending: Some(Deleting),
+            old: Some(StateRef {
+                id: StateId(0),
+                state,
+            }),
+            new: None,
+            keys: Vec::new(),
+            diffs: Vec::new(),
+            detailed_diff: None,
+        };
+        live.apply(&entry(0, 1, begun)).unwrap();
+        let (snapshot, rebase) = live.compose_base(1).unwrap();
+        let mut resumed = Ledger::resume(snapshot, &rebase).unwrap();
+        assert_eq!(pending_of(&resumed), pending_of(&live));
+        let ended = if succeeds {
+            deleted("a")
+        } else {
+            JournalRecord::Failure { op: StepOp::Delete }
+        };
+        for ledger in [&mut live, &mut resumed] {
+            ledger.apply(&entry(1, 1, ended.clone())).unwrap();
+        }
+        assert_eq!(pending_of(&resumed), pending_of(&live), "succeeds: {succeeds}");
+    }
+}
+
+fn deleted(name: &str) -> JournalRecord {
+    JournalRecord::Success {
+        op: StepOp::Delete,
+        result_op: StepOp::Delete,
+        removed: vec![StateId(u64::from(name.as_bytes()[0] - b'a'))],
+        marked: Vec::new(),
+        new: None,
+        in_place: false,
+        elided: false,
+        untargeted: false,
+        skipped_create: None,
+        view: false,
+    }
+}
