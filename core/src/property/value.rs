@@ -11,7 +11,10 @@ use smol_str::SmolStr;
 use crate::{property::PropertyMap, token::ResourceId, urn::Urn};
 
 /// A property value. Compound kinds share their content, so that a clone costs no more than a pointer's.
-#[derive(Clone, Default, PartialEq)]
+///
+/// Equality is that of recorded values: NaN is equal to NaN, so that an input that is NaN differs from its record only when it
+/// has changed.
+#[derive(Clone, Default)]
 pub enum PropertyValue {
     /// No value.
     #[default]
@@ -40,6 +43,27 @@ pub enum PropertyValue {
     Output(Arc<Output>),
     /// A value that is not known before the resource that makes it exists.
     Unknown(Unknown),
+}
+
+impl PartialEq for PropertyValue {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(left), Self::Bool(right)) => left == right,
+            (Self::Number(left), Self::Number(right)) => left == right || (left.is_nan() && right.is_nan()),
+            (Self::String(left), Self::String(right)) => left == right,
+            (Self::Bytes(left), Self::Bytes(right)) => left == right,
+            (Self::Array(left), Self::Array(right)) => left == right,
+            (Self::Object(left), Self::Object(right)) => left == right,
+            (Self::Asset(left), Self::Asset(right)) => left == right,
+            (Self::Archive(left), Self::Archive(right)) => left == right,
+            (Self::ResourceReference(left), Self::ResourceReference(right)) => left == right,
+            (Self::Secret(left), Self::Secret(right)) => left == right,
+            (Self::Output(left), Self::Output(right)) => left == right,
+            (Self::Unknown(left), Self::Unknown(right)) => left == right,
+            _ => false,
+        }
+    }
 }
 
 /// What kind of value an unknown stands for; each has a sentinel of its own on the wire.

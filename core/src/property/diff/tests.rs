@@ -108,3 +108,19 @@ fn assets_are_equal_when_their_hashes_are() {
     assert!(!asset("ab", "x").says_the_same(&asset("cd", "x")));
     assert!(!asset("", "x").says_the_same(&asset("", "y")));
 }
+
+#[test]
+fn nan_is_no_difference_to_nan() {
+    let (nan, other) = (f64::NAN, f64::from_bits(f64::NAN.to_bits() | 1));
+    assert!(
+        one(PropertyValue::Number(nan))
+            .diff(&one(PropertyValue::Number(other)))
+            .is_none()
+    );
+    assert_eq!(PropertyValue::Number(nan), PropertyValue::Number(other));
+    assert!(
+        one(PropertyValue::Number(nan))
+            .diff(&one(PropertyValue::Number(1.0)))
+            .is_some()
+    );
+}
