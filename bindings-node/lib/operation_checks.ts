@@ -35,6 +35,7 @@ const CHECKS: { readonly [name in keyof Required<OperationOptions>]: Check } = {
     localPolicyPacks: packs,
     continueOnError: flag,
     ignoreProtect: flag,
+    allowEmpty: flag,
     replaceTargets: texts,
     targets: texts,
     targetDependents: flag,
@@ -54,6 +55,7 @@ const CHECKS: { readonly [name in keyof Required<OperationOptions>]: Check } = {
     targetSnippets: each("an array of snippets", anything),
     showSecrets: flag,
     noEvents: flag,
+    debug: flag,
     message: text,
     plan: where(
         (value) => (typeof value === "object" && !Array.isArray(value)) || typeof value === "string",

@@ -91,8 +91,9 @@ impl Stack {
                 return Err(errors::to_napi(&error));
             }
         };
-        let mut options =
-            OperationOptions::from_json(options.as_bytes()).map_err(|error| errors::to_napi(&error))?;
+        let mut options = OperationOptions::from_json(options.as_bytes())
+            .map_err(|error| errors::to_napi(&error))?
+            .with_binding_defaults();
         if let Some(planned) = plan {
             let kept = planned
                 .plan()

@@ -69,7 +69,9 @@ impl Stack {
             "destroy" => OperationKind::Destroy,
             _ => return Err(invalid(py, format!("{kind:?} is not an operation"))),
         };
-        let mut options = OperationOptions::from_json(options).or_raise(py)?;
+        let mut options = OperationOptions::from_json(options)
+            .or_raise(py)?
+            .with_binding_defaults();
         if let Some(plan) = plan {
             let kept = plan.get().plan();
             options.plan = Some(kept.ok_or_else(|| invalid(py, "the result has no plan"))?.into());

@@ -46,7 +46,8 @@ pub enum sw_operation_kind_t {
 ///   left alone, `excludeDependents`: and what depends on them; `replaceTargets`: resources to be replaced whatever has
 ///   changed. These are lists of URNs; in globs `*` stands for anything but a colon, `**` for anything;
 /// - `continueOnError`: a failed step stops only what depends on it; `ignoreProtect`: delete and replace protected
-///   resources, too; `clearPendingCreates`: forget interrupted creations when the operation has succeeded;
+///   resources, too; `allowEmpty`: an update may delete every resource because its program registered none, which is
+///   refused otherwise (a preview warns); `clearPendingCreates`: forget interrupted creations when the operation has succeeded;
 /// - `plan`: what the operation is held to, the document that the result of one with `generatePlan` has; `generatePlan`:
 ///   write down what is found; `strict`: preview first, where no plan is given, and hold the operation to that;
 /// - `requiredPolicies` and `localPolicyPacks`: lists of `{"name", "version"?, "address"?, "downloadUrl"?, "checksums"?,
@@ -56,7 +57,8 @@ pub enum sw_operation_kind_t {
 ///   say; `disableResourceReferences`, `disableOutputValues`: programs are not told that the monitor understands these;
 ///   `disableProviderPreview`: previews show inputs as outputs;
 /// - `showSecrets`: keep secret values in events, as secrets whose `ciphertext` is the base64 of their JSON; `noEvents`:
-///   make events only while somebody listens; `message`: a note for the history;
+///   make events only while somebody listens; `debug`: have diagnostics of the severity `debug` among the events, which
+///   are left out otherwise; `message`: a note for the history;
 /// - `holdSession`: keep the monitor and the providers after the result, see `sw_operation_release`;
 /// - `skipPluginPreInstall`: plugins are installed no sooner than they are needed, see `install` of the host's table;
 /// - `parallelDiff`, `experimental`: accepted, and change nothing; `snippets`, `targetSnippets`: not supported yet, an
@@ -98,7 +100,7 @@ impl sw_stack_t {
     fn start(&self, kind: i32, options: &[u8], program: Option<Arc<Entry>>) -> Outcome<sw_operation_t> {
         let shared = &self.parts.shared;
         shared.ensure_open()?;
-        let mut options = OperationOptions::from_json(options)?;
+        let mut options = OperationOptions::from_json(options)?.with_binding_defaults();
         let kind = match kind {
             0 => {
                 options = options.preview();

@@ -65,6 +65,9 @@ class OperationOptions(TypedDict, total=False):
     - ``exclude_dependents`` (bool): What depends on an excluded resource is excluded, too.
     - ``continue_on_error`` (bool): A failed step stops only what depends on it.
     - ``ignore_protect`` (bool): Delete and replace protected resources too.
+    - ``allow_empty`` (bool): An update may delete every resource because its program registered none. Without it that is
+      refused with :class:`~stackwright.InvalidInputError`, and a preview warns: most often the program is a module that
+      an earlier operation has imported already, so that it does not run again.
     - ``parallel_diff`` (bool): Accepted; Check and Diff of different resources always run at the same time.
     - ``use_legacy_diff`` (bool): Compare inputs before asking providers.
     - ``use_legacy_refresh_diff`` (bool): A refresh reports what its outputs say, without asking providers for a diff.
@@ -78,6 +81,7 @@ class OperationOptions(TypedDict, total=False):
     - ``experimental`` (bool): Accepted; nothing hides behind it.
     - ``show_secrets`` (bool): Keep secret values in the inputs and outputs of events: as secrets whose ``ciphertext``
       is the base64 of their JSON text. Left out, that is ``[secret]``.
+    - ``debug`` (bool): Have diagnostics of the severity ``debug`` among the events.
     - ``no_events`` (bool): Nobody will ask for what has happened before: events are made only while somebody listens.
     - ``clear_pending_creates`` (bool): Forget interrupted creations when the operation has succeeded: you know what
       became of them.
@@ -116,6 +120,7 @@ class OperationOptions(TypedDict, total=False):
     exclude_dependents: bool
     continue_on_error: bool
     ignore_protect: bool
+    allow_empty: bool
     parallel_diff: bool
     use_legacy_diff: bool
     use_legacy_refresh_diff: bool
@@ -125,6 +130,7 @@ class OperationOptions(TypedDict, total=False):
     skip_plugin_pre_install: bool
     experimental: bool
     show_secrets: bool
+    debug: bool
     no_events: bool
     clear_pending_creates: bool
     hold_session: bool
@@ -263,6 +269,7 @@ _FLAGS: Final = (
     "exclude_dependents",
     "continue_on_error",
     "ignore_protect",
+    "allow_empty",
     "parallel_diff",
     "use_legacy_diff",
     "use_legacy_refresh_diff",
@@ -273,6 +280,7 @@ _FLAGS: Final = (
     "skip_plugin_pre_install",
     "experimental",
     "show_secrets",
+    "debug",
     "no_events",
     "clear_pending_creates",
     "hold_session",

@@ -123,7 +123,7 @@ impl Stack {
         program: Option<Arc<dyn Program>>,
     ) -> Operation {
         let runtime = &self.context.engine.runtime;
-        let events = EventSink::new(Arc::clone(&runtime.clock));
+        let events = EventSink::with_debug(Arc::clone(&runtime.clock), options.debug.unwrap_or(true));
         let first = Arc::new(Mutex::new((!options.no_events).then(|| events.subscribe())));
         let control = Control::default();
         let (sender, result) = watch::channel(None);

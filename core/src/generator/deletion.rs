@@ -22,7 +22,9 @@ impl Generator {
         let Some((condemned, _)) = self.spare(self.condemned(&self.still_needed()), Vec::new()).await else {
             return;
         };
-        self.delete_in_order(condemned).await;
+        if self.check_empty(&condemned) {
+            self.delete_in_order(condemned).await;
+        }
     }
 
     /// Deletes records of the base, each before what it depends on.

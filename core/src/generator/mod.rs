@@ -11,6 +11,7 @@ mod deletion;
 mod dependents;
 mod destroy;
 mod difference;
+mod empty;
 mod gone;
 mod hooks;
 mod import;
@@ -47,6 +48,7 @@ use crate::{
 
 pub use claims::Claim;
 pub(crate) use claims::Claims;
+pub use empty::EmptyProgram;
 pub use purpose::Purpose;
 pub use targets::{TargetSet, Targeting};
 
@@ -57,6 +59,8 @@ use build::new_state;
 pub struct GeneratorOptions {
     /// The stack's name.
     pub stack: String,
+    /// What becomes of an update that would delete every resource because the program has registered none.
+    pub empty: EmptyProgram,
     /// The project's name.
     pub project: String,
     /// Which resources are worked on and replaced; `None` when nothing is said of that.

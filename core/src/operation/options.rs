@@ -53,6 +53,13 @@ pub struct OperationOptions {
     pub exclude_dependents: bool,
     /// A failed step stops only what depends on it.
     pub continue_on_error: bool,
+    /// Whether an update may delete every resource because its program has registered none: all but the stack and default
+    /// providers count. `Some(false)` refuses it before anything is deleted. `None` allows it, as the reference engine does;
+    /// only `Some(true)` leaves the warning out with which a preview shows it.
+    pub allow_empty: Option<bool>,
+    /// Whether diagnostics of the severity `debug` are among the events; `None` means that they are, as in the reference
+    /// engine.
+    pub debug: Option<bool>,
     /// Delete and replace protected resources too.
     pub ignore_protect: bool,
     /// URNs of resources to be replaced whatever has changed, globs as in `targets`.
@@ -137,6 +144,15 @@ impl OperationOptions {
         };
         let text = options.into_iter().find_map(alone);
         Error::invalid(text.unwrap_or_else(|| format!("invalid options: {error}")))
+    }
+
+    /// Returns the same options with the defaults of the language bindings where these differ from the reference engine's:
+    /// an empty program is refused ([`Self::allow_empty`]), and debug diagnostics are left out ([`Self::debug`]).
+    #[must_use]
+    pub fn with_binding_defaults(mut self) -> Self {
+        self.allow_empty.get_or_insert(false);
+        self.debug.get_or_insert(false);
+        self
     }
 
     /// Returns the same options for a preview.
@@ -248,7 +264,7 @@ mod tests {
     fn every_name_of_the_contract_is_known_and_what_is_not_supported_is_named() {
         let text = br#"{"parallel":4,"parallelDiff":true,"refresh":true,"refreshProgram":true,"destroyProgram":true,
             "targets":["a"],"targetDependents":true,"excludes":["b"],"excludeDependents":true,"replaceTargets":["c"],
-            "continueOnError":true,"ignoreProtect":true,"plan":{},"generatePlan":true,"experimental":true,
+            "continueOnError":true,"ignoreProtect":true,"allowEmpty":true,"debug":true,"plan":{},"generatePlan":true,"experimental":true,
             "strict":true,"useLegacyDiff":true,"useLegacyRefreshDiff":true,"disableResourceReferences":true,
             "disableOutputValues":true,"disableProviderPreview":true,"skipPluginPreInstall":true,
             "showSecrets":true,"requiredPolicies":[{"name":"e"}],"localPolicyPacks":[{"name":"f"}],"snippets":[{}],

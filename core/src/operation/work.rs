@@ -9,7 +9,7 @@ use crate::{
     error::Result,
     event::{EventPayload, OperationOutcome, StepEvent, Summary},
     executor::{Control, Executor, ExecutorOptions, Failure},
-    generator::{Generator, GeneratorOptions},
+    generator::{EmptyProgram, Generator, GeneratorOptions},
     plan::{Plan, Planning},
     policy::Policies,
     program::RunInfo,
@@ -203,6 +203,7 @@ impl Frame {
             disable_resource_references: self.options.disable_resource_references,
             disable_output_values: self.options.disable_output_values,
             purpose: purpose.unwrap_or_default(),
+            empty: EmptyProgram::of(self.options.allow_empty, self.options.dry_run),
             refreshes: self.options.reads_with_program(self.kind),
         };
         let generator = Generator::new(options, base, Arc::clone(executor), Arc::clone(registry));

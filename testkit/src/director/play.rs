@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     cast::Cast,
@@ -216,7 +216,7 @@ impl<'a, 'b> Player<'a, 'b> {
         let providers = Arc::clone(&self.providers);
         let packs = Arc::clone(&self.packs);
         if let Some(options) = start["options"].as_object() {
-            start["options"] = packs.addressed(options).into();
+            start["options"] = with_reference_defaults(packs.addressed(options)).into();
         }
         let actor = self.cast.actor().await?;
         let stage = Stage::new(
@@ -287,6 +287,14 @@ impl<'a, 'b> Player<'a, 'b> {
             secrets: secrets.to_vec(),
         })
     }
+}
+
+/// Fills in the options whose defaults differ between the bindings and the reference engine: stories follow the latter.
+fn with_reference_defaults(mut options: Map<String, Value>) -> Map<String, Value> {
+    for name in ["allowEmpty", "debug"] {
+        options.entry(name).or_insert(Value::Bool(true));
+    }
+    options
 }
 
 /// An operation that could not even start has a result too: its error. A lost actor has none.

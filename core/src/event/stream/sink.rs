@@ -38,6 +38,8 @@ struct Shared {
     /// What people should read, debug messages left out.
     said: Mutex<Vec<Diagnostic>>,
     redactor: Redactor,
+    /// Whether debug messages become events.
+    shows_debug: bool,
 }
 
 #[derive(Default)]
@@ -57,6 +59,12 @@ impl EventSink {
     /// Creates a sink without listeners that takes the time of events from `clock`.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self::with_debug(clock, true)
+    }
+
+    /// Creates a sink that drops debug messages unless it is to show them; sequence numbers have no gaps for them.
+    #[must_use]
+    pub fn with_debug(clock: Arc<dyn Clock>, shows_debug: bool) -> Self {
         Self(Arc::new(Shared {
             clock,
             sequence: AtomicU64::new(0),
@@ -64,6 +72,7 @@ impl EventSink {
             listeners: Mutex::default(),
             said: Mutex::default(),
             redactor: Redactor::new(),
+            shows_debug,
         }))
     }
 
@@ -132,6 +141,9 @@ impl EventSink {
 
     /// Emits a message; known secrets in it are taken out.
     pub fn diagnostic(&self, diagnostic: Diagnostic) {
+        if diagnostic.severity == Severity::Debug && !self.0.shows_debug {
+            return;
+        }
         let diagnostic = self.scrubbed(diagnostic);
         if diagnostic.severity > Severity::Debug && !diagnostic.ephemeral {
             self.remark(diagnostic.clone());

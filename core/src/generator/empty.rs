@@ -1,0 +1,129 @@
+//! Updates that would delete every resource because the program has registered none: most often a program that did not run.
+
+use super::{Generator, deletion::Condemned};
+use crate::{
+    diagnostic::Diagnostic,
+    error::Error,
+    executor::{Failure, is_default_provider_name},
+    urn::Urn,
+};
+
+/// What becomes of an update that would delete every resource because the program has registered none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmptyProgram {
+    /// It deletes them.
+    #[default]
+    Allowed,
+    /// A preview shows it and warns.
+    Warned,
+    /// It fails before anything is deleted.
+    Refused,
+}
+
+/// Why a program that once registered resources may register none.
+const CACHED: &str = "a module that registers resources when it is imported registers them only in the first operation of a \
+                      process, because later imports take it from the module cache: register them in a function that the \
+                      program calls";
+
+impl EmptyProgram {
+    /// Returns the treatment that an operation's options ask for.
+    #[must_use]
+    pub const fn of(allowed: Option<bool>, is_preview: bool) -> Self {
+        match (allowed, is_preview) {
+            (Some(true), _) | (None, false) => Self::Allowed,
+            (_, true) => Self::Warned,
+            (Some(false), false) => Self::Refused,
+        }
+    }
+}
+
+impl Generator {
+    /// Applies [`EmptyProgram`] to what an update is about to delete; false when it is refused.
+    pub(super) fn check_empty(&self, condemned: &[Condemned]) -> bool {
+        let treatment = self.options.empty;
+        if treatment == EmptyProgram::Allowed || condemned.is_empty() {
+            return true;
+        }
+        if self.claims.seen().iter().any(counts) {
+            return true;
+        }
+        let recorded = self.base.records().iter().map(|record| &record.state);
+        let total = recorded
+            .filter(|state| !state.delete && state.view_of.is_none() && counts(&state.urn))
+            .count();
+        let deleted = condemned.iter().map(|(_, record, _)| &record.state);
+        let deleted = deleted
+            .filter(|state| !state.delete && counts(&state.urn))
+            .count();
+        if total == 0 || deleted < total {
+            return true;
+        }
+        let text = message(total);
+        if treatment == EmptyProgram::Warned {
+            self.executor
+                .diagnose(Diagnostic::warning(format!("{text}; {CACHED}")));
+            return true;
+        }
+        let error = Error::invalid(text).with_hint(CACHED);
+        self.executor.control().fail(Failure::Fatal(error), true);
+        false
+    }
+}
+
+fn message(total: usize) -> String {
+    let resources = match total {
+        1 => "the only resource".to_owned(),
+        total => format!("all {total} resources"),
+    };
+    format!(
+        "the program registered no resources, so the update would delete {resources} of the stack; if this is intended, set \
+         the option allowEmpty (allow_empty in Python and Rust)"
+    )
+}
+
+/// Tells whether a resource is one that a program asks for, and not one that each run has.
+fn counts(urn: &Urn) -> bool {
+    let is_default =
+        || urn.resource_type().starts_with("pulumi:providers:") && is_default_provider_name(urn.name());
+    !urn.is_root_stack() && !is_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn urn(text: &str) -> Urn {
+        Urn::parse(text).unwrap()
+    }
+
+    #[test]
+    fn only_an_update_that_forbids_it_refuses_an_empty_program() {
+        assert_eq!(EmptyProgram::of(Some(false), false), EmptyProgram::Refused);
+        assert_eq!(EmptyProgram::of(Some(false), true), EmptyProgram::Warned);
+        assert_eq!(EmptyProgram::of(None, true), EmptyProgram::Warned);
+        assert_eq!(EmptyProgram::of(None, false), EmptyProgram::Allowed);
+        assert_eq!(EmptyProgram::of(Some(true), true), EmptyProgram::Allowed);
+        assert_eq!(EmptyProgram::of(Some(true), false), EmptyProgram::Allowed);
+    }
+
+    #[test]
+    fn the_stack_and_default_providers_do_not_count() {
+        assert!(!counts(&urn(
+            "urn:pulumi:dev::shop::pulumi:pulumi:Stack::shop-dev"
+        )));
+        assert!(!counts(&urn(
+            "urn:pulumi:dev::shop::pulumi:providers:test::default"
+        )));
+        assert!(!counts(&urn(
+            "urn:pulumi:dev::shop::pulumi:providers:test::default_1_0_0"
+        )));
+        assert!(counts(&urn("urn:pulumi:dev::shop::pulumi:providers:test::own")));
+        assert!(counts(&urn("urn:pulumi:dev::shop::test:index:Thing::default")));
+    }
+
+    #[test]
+    fn the_message_counts_what_would_be_deleted() {
+        assert!(message(1).contains("would delete the only resource of the stack"));
+        assert!(message(3).contains("would delete all 3 resources of the stack"));
+    }
+}
