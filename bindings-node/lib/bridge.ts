@@ -4,6 +4,8 @@ import { native, type Native } from "./native";
 import type { HostObject } from "./host";
 import { type Callee, describeError, methodBits, methodName, type Resolver } from "./provider";
 import { Raised } from "./raised";
+import { owned, type Owner } from "./strays";
+import { textOf } from "./thrown";
 import { revive } from "./values";
 
 /** What the engine tells a program at its start. */
@@ -65,6 +67,23 @@ export interface ProviderEntry {
     waits: boolean;
 }
 
+/** A call of a method of the host; a failure that nothing handles in what it started fails the call. */
+interface Asked extends Owner {
+    readonly call: number;
+    readonly request: unknown;
+    answered: boolean;
+    controller: AbortController | undefined;
+}
+
+/** Tells whether a value can have properties of its own. */
+function mayHold(value: unknown): value is object {
+    return (typeof value === "object" && value !== null) || typeof value === "function";
+}
+
+function warn(message: string): void {
+    process.emitWarning(message, { type: "StackwrightWarning" });
+}
+
 /** One engine's road. */
 export class Bridge {
     readonly native: Native.Bridge;
@@ -72,7 +91,7 @@ export class Bridge {
     readonly raised = new Raised();
     readonly #calls = new Map<number, Callback>();
     readonly #providers: (Callee | undefined)[] = [];
-    readonly #providerCalls = new Map<number, AbortController>();
+    readonly #providerCalls = new Map<number, Asked>();
     readonly #programs = new Map<number, ProgramStart>();
     readonly #stops = new Map<number, () => void>();
     /** Answers that wait to go back together: number, succeeded, value. */
@@ -170,10 +189,8 @@ export class Bridge {
             try {
                 this.#take(messages[at] as Tag, messages[at + 1] as number, messages[at + 2], messages[at + 3]);
             } catch (error) {
-                // A listener's own fault: it belongs to whoever watches the process, not to the other messages.
-                queueMicrotask(() => {
-                    throw error;
-                });
+                // A fault of this package: the other messages arrive all the same, and the process goes on.
+                warn(`a message of the engine was not handled: ${textOf(error)}`);
             }
         }
         this.#dispatching = false;
@@ -190,10 +207,12 @@ export class Bridge {
                 return this.#settle(number, new WireError(a as number, b as string), undefined);
             case Tag.ProviderCall:
                 return this.#provide(number, a as number, b);
-            case Tag.ProviderGivenUp:
-                this.#providerCalls.get(number)?.abort();
+            case Tag.ProviderGivenUp: {
+                const asked = this.#providerCalls.get(number);
                 this.#providerCalls.delete(number);
-                return;
+                // What a listener of the signal throws belongs to the call.
+                return asked && owned(asked, () => asked.controller?.abort());
+            }
             case Tag.Program:
                 return this.#start(number, a as number, b as RunInfo);
             case Tag.ProgramStop:
@@ -223,43 +242,65 @@ export class Bridge {
     }
 
     #provide(call: number, target: number, request: unknown): void {
-        const provider = this.#providers[target >>> 5];
-        const name = methodName(target & 31);
-        const method = provider !== undefined && name !== undefined ? provider[name] : undefined;
+        const asked: Asked = {
+            call,
+            request,
+            answered: false,
+            controller: undefined,
+            fail: (error) => {
+                if (asked.answered) {
+                    warn(`a method failed after its call had been answered: ${textOf(error)}`);
+                } else {
+                    this.#fail(asked, error);
+                }
+            },
+        };
+        owned(asked, () => this.#ask(asked, this.#providers[target >>> 5], methodName(target & 31)));
+    }
+
+    /** Calls a method. Whatever the method is, throws or returns, the call is answered and nothing is thrown here. */
+    #ask(asked: Asked, provider: Callee | undefined, name: keyof Callee | undefined): void {
         let result: unknown;
+        let isThenable: boolean;
         try {
-            // The native side asks for methods only that the object had when it was given.
-            const callable = method as (request: unknown, signal?: AbortSignal) => unknown;
-            if (callable.length === 1) {
-                // It says itself that it looks at the request alone: a signal is dear, in thousands of calls.
-                result = callable.call(provider, request);
+            // The native side asks only for methods that the object had when it was given.
+            const method = provider?.[name as keyof Callee] as (request: unknown, signal?: AbortSignal) => unknown;
+            if (method.length === 1) {
+                // It declares the request alone: a signal is dear, in thousands of calls.
+                result = Reflect.apply(method, provider, [asked.request]);
             } else {
-                const controller = new AbortController();
-                this.#providerCalls.set(call, controller);
-                result = callable.call(provider, request, controller.signal);
+                asked.controller = new AbortController();
+                this.#providerCalls.set(asked.call, asked);
+                result = Reflect.apply(method, provider, [asked.request, asked.controller.signal]);
             }
+            isThenable = mayHold(result) && typeof (result as Partial<PromiseLike<unknown>>).then === "function";
         } catch (error) {
-            this.#fail(call, request, error);
+            this.#fail(asked, error);
             return;
         }
-        if (typeof (result as PromiseLike<unknown> | undefined)?.then === "function") {
-            (result as PromiseLike<unknown>).then(
-                (value) => this.#answer(call, true, value),
-                (error: unknown) => this.#fail(call, request, error),
+        if (isThenable) {
+            // A promise of our own: it calls back once, and takes a `then` that throws for a failure.
+            new Promise((resolve) => resolve(result)).then(
+                (value) => this.#answer(asked, true, value),
+                (error: unknown) => this.#fail(asked, error),
             );
         } else {
-            this.#answer(call, true, result);
+            this.#answer(asked, true, result);
         }
     }
 
-    #fail(call: number, request: unknown, error: unknown): void {
-        this.raised.ofProvider(request, error);
-        this.#answer(call, false, describeError(error));
+    #fail(asked: Asked, error: unknown): void {
+        this.raised.ofProvider(asked.request, error);
+        this.#answer(asked, false, describeError(error));
     }
 
-    #answer(call: number, succeeded: boolean, value: unknown): void {
-        this.#providerCalls.delete(call);
-        this.#answers.push(call, succeeded, value);
+    #answer(asked: Asked, succeeded: boolean, value: unknown): void {
+        if (asked.answered) {
+            return;
+        }
+        asked.answered = true;
+        this.#providerCalls.delete(asked.call);
+        this.#answers.push(asked.call, succeeded, value);
         if (!this.#dispatching && !this.#flushing) {
             this.#flushing = true;
             queueMicrotask(() => this.#flush());

@@ -2,11 +2,12 @@
 import { following } from "./circles";
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
 import { toPlainJson } from "./json";
-import { checkOptions, inputsOf, requireNamed, requireValues } from "./option_checks";
+import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
 import { described, type Names } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
 import { Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
+import { isA, textOf, wellFormed } from "./thrown";
 import { untraced } from "./tracing";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
 
@@ -233,6 +234,7 @@ export class ProgramContext {
         if (typeof name !== "string") {
             throw new InvalidInputError(`the name of an output of the stack is a string, not ${described(name)}`);
         }
+        requireWellFormed(name, "the name of an output of the stack");
         const what = `the values of the output "${name}"`;
         if (following(value, what, () => isPlain(value))) {
             this.#export(name, value as PropertyValue);
@@ -275,7 +277,7 @@ export class ProgramContext {
 
     #speak(severity: Severity, words: unknown, resource: Resource | undefined): void {
         // Errors and numbers have a text; what has none that may be shown says so itself.
-        const message = typeof words === "string" ? words : String(words);
+        const message = wellFormed(typeof words === "string" ? words : String(words));
         if (resource === undefined || resource.registered !== undefined) {
             this.#run.log(severity, message, resource?.registered?.urn);
             return;
@@ -443,8 +445,5 @@ async function providerReference(provider: Resource): Promise<string> {
  * @internal
  */
 export function describeProgramError(error: unknown): string {
-    if (error instanceof StackwrightError) {
-        return error.message;
-    }
-    return stackOf(error);
+    return isA(error, StackwrightError) ? textOf(error) : stackOf(error);
 }

@@ -1,5 +1,6 @@
 /** Errors: one base class and one class for each kind, told apart by `code` or by `instanceof`. */
 import type { Result } from "./operation";
+import { isA, textOf } from "./thrown";
 
 /** The facts of an error, as the native module gives them. */
 interface Facts {
@@ -158,10 +159,10 @@ export const errorClasses: Readonly<Record<string, ErrorClass>> = {
  * @internal
  */
 export function fromNative(error: unknown): StackwrightError {
-    if (error instanceof StackwrightError) {
+    if (isA(error, StackwrightError)) {
         return error;
     }
-    const text = error instanceof Error ? error.message : String(error);
+    const text = textOf(error);
     // The native module could not convert an argument. Its words hold the value, which may be a secret.
     const expected = /\binto rust type `([^`]*)`/.exec(text)?.[1];
     if (expected !== undefined && !text.startsWith("{")) {

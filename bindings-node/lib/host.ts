@@ -3,6 +3,7 @@ import { InvalidInputError, StackwrightError } from "./errors";
 import type { JournalEntry } from "./journal";
 import { described, type Names, refuseUnknown } from "./options";
 import type { Autonaming, ResolutionRequest, ResourceSubject } from "./provider";
+import { isA, textOf } from "./thrown";
 import type { PropertyMap } from "./values";
 
 type Answer<T> = T | PromiseLike<T>;
@@ -181,7 +182,6 @@ export async function told<T extends object>(answer: () => Promise<T>, keep?: Ke
         return await answer();
     } catch (error) {
         keep?.(error);
-        const message = error instanceof Error ? error.message : String(error);
-        return { refused: { message, ...(error instanceof StackwrightError ? { code: error.code } : {}) } };
+        return { refused: { message: textOf(error), ...(isA(error, StackwrightError) ? { code: error.code } : {}) } };
     }
 }

@@ -3,6 +3,8 @@ import { awaited, fromFacts, fromNative, InvalidInputError, type StackwrightErro
 import type { EngineEvent, StepOp } from "./event";
 import type { Native } from "./native";
 import type { Names } from "./options";
+import { enter, leave, owned } from "./strays";
+import { attempt, isA, textOf } from "./thrown";
 import type { PropertyMap } from "./values";
 
 /** How strictly a policy is enforced; `remediate` lets it rewrite inputs. */
@@ -61,6 +63,12 @@ export interface OperationOptions {
     continueOnError?: boolean;
     /** Delete and replace protected resources too. */
     ignoreProtect?: boolean;
+    /**
+     * An update may delete every resource because its program registered none. Without it that is refused with
+     * `InvalidInputError`, and a preview warns: most often the program is a module that an earlier operation has imported
+     * already, so that it does not run again.
+     */
+    allowEmpty?: boolean;
     /** URNs of resources to be replaced whatever has changed, globs as in `targets`. */
     replaceTargets?: string[];
     /**
@@ -108,6 +116,8 @@ export interface OperationOptions {
     showSecrets?: boolean;
     /** Nobody will ask for what has happened before: events are made only while somebody listens. */
     noEvents?: boolean;
+    /** Have diagnostics of the severity `debug` among the events. */
+    debug?: boolean;
     /** A note for the history. */
     message?: string;
     /**
@@ -134,8 +144,10 @@ export interface OperationOptions {
 
 /** The names of all options that the engine knows, also of those that it refuses so far. */
 export const OPERATION_OPTIONS: Names<OperationOptions> = {
+    allowEmpty: true,
     clearPendingCreates: true,
     continueOnError: true,
+    debug: true,
     destroyProgram: true,
     disableOutputValues: true,
     disableProviderPreview: true,
@@ -311,12 +323,15 @@ export class Result {
     }
 }
 
-/** Adds the result to what a listener threw, where that can hold it. */
-function withResult(error: unknown, result: Result): unknown {
-    if (error instanceof Error && Object.isExtensible(error)) {
-        Object.defineProperty(error, "result", { value: result, configurable: true, writable: true });
-    }
-    return error;
+/** Adds the result to the error that a listener threw, where that can hold it; what is no error becomes the cause of one. */
+function withResult(thrown: unknown, result: Result): unknown {
+    const error = isA(thrown, Error) ? thrown : new InvalidInputError(`onEvent failed: ${textOf(thrown)}`);
+    return attempt(() => {
+        if (Object.isExtensible(error)) {
+            Object.defineProperty(error, "result", { value: result, configurable: true, writable: true });
+        }
+        return error;
+    }, error);
 }
 
 /** An operation that runs. Awaiting it gives its `Result`, or throws why it failed, with the `result` on the error. */
@@ -337,6 +352,8 @@ export class Operation implements PromiseLike<Result> {
         this.#native = operation;
         this.#subject = subject;
         this.#explain = explain;
+        // What the methods of providers start may fail when their calls have been answered.
+        enter(operation);
         const listened = onEvent === undefined ? undefined : this.#listen(onEvent);
         // What a listener throws is told when the operation is over, and not to the process meanwhile.
         listened?.catch(() => undefined);
@@ -355,6 +372,7 @@ export class Operation implements PromiseLike<Result> {
                 return result;
             } finally {
                 signal?.removeEventListener("abort", cancel);
+                setImmediate(leave, operation);
             }
         })();
         // Whoever awaits the operation hears of a failure; one that nobody awaits must not end the process.
@@ -418,8 +436,13 @@ export class Operation implements PromiseLike<Result> {
     }
 
     async #listen(onEvent: (event: EngineEvent) => void | Promise<void>): Promise<void> {
+        let stray: { error: unknown } | undefined;
+        const owner = { fail: (error: unknown) => void (stray ??= { error }) };
         for await (const event of this.events()) {
-            await onEvent(event);
+            await owned(owner, () => onEvent(event));
+            if (stray !== undefined) {
+                throw stray.error;
+            }
         }
     }
 

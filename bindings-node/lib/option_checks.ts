@@ -3,6 +3,7 @@ import { checkMembers, type Checks, each, flag, members, refuse, text, texts, wh
 import { InvalidInputError } from "./errors";
 import { described, refuseUnknown } from "./options";
 import { Resource } from "./resource";
+import { isWellFormed } from "./thrown";
 
 /** Refuses options with names that are not `known`, and values that they can not have. `what` says whose they are. */
 export function checkOptions(what: string, options: object, known: { readonly [name: string]: true }): void {
@@ -70,10 +71,19 @@ export function requireNamed(type: unknown, name: unknown, inputs: unknown): voi
     if (typeof name !== "string") {
         throw new InvalidInputError(`the name of a resource is a string, not ${described(name)}`);
     }
+    requireWellFormed(name, "the name of a resource");
     if (typeof type !== "string") {
         throw new InvalidInputError(`the type of the resource "${name}" is a string, not ${described(type)}`);
     }
+    requireWellFormed(type, `the type of the resource "${name}"`);
     requireValues(inputs, inputsOf(name));
+}
+
+/** Refuses a text with a lone surrogate, which the engine could only record as another text. */
+export function requireWellFormed(text: string, what: string): void {
+    if (!isWellFormed(text)) {
+        throw new InvalidInputError(`${what} has a lone surrogate, which UTF-8 cannot represent: ${JSON.stringify(text)}`);
+    }
 }
 
 /** Refuses what can be no values by name. */

@@ -1,5 +1,6 @@
 /** Options as callers write them: a name that nobody knows is refused instead of ignored. */
 import { InvalidInputError } from "./errors";
+import { attempt } from "./thrown";
 
 /** The names of all members of a type, which the compiler keeps complete. */
 export type Names<T> = { readonly [name in keyof Required<T>]: true };
@@ -82,7 +83,8 @@ export function described(value: unknown): string {
         return "null";
     }
     if (typeof value === "object") {
-        return Array.isArray(value) ? "a list" : value instanceof Map ? "a Map" : "an object";
+        // A revoked proxy refuses each of these questions.
+        return attempt(() => (Array.isArray(value) ? "a list" : value instanceof Map ? "a Map" : "an object"), "an object");
     }
     return value === undefined ? "undefined" : `a ${typeof value}`;
 }

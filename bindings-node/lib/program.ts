@@ -8,6 +8,7 @@ import { described } from "./options";
 import { Run, runProgram } from "./run";
 import { runSdkProgram, SdkProgram } from "./sdk";
 import { refuseUnwrapped } from "./sdk/outside";
+import { textOf } from "./thrown";
 
 /** A program that a language runtime runs which listens already. */
 export class LanguageRuntime {
@@ -41,7 +42,8 @@ export function addProgram(bridge: Bridge, program: AnyProgram): Native.ProgramE
     }
     const number = bridge.addProgram((number, info) => {
         const run = new Run(bridge, number, info);
-        void (own ? runOwnProgram(run, program) : runSdkProgram(run, program));
+        const ran = own ? runOwnProgram(run, program) : runSdkProgram(run, program);
+        ran.catch((error: unknown) => bridge.finishRun(number, { message: textOf(error), told: false }));
     });
     return { number, own };
 }

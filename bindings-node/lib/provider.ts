@@ -2,6 +2,7 @@
 import type { StepOp } from "./event";
 import type { HostObject } from "./host";
 import { native } from "./native";
+import { attempt, textOf } from "./thrown";
 import type { PropertyMap } from "./values";
 
 /** Says which resource a call is about. */
@@ -370,15 +371,21 @@ export function methodName(number: number): keyof Callee | undefined {
 }
 
 /**
- * Describes what a method threw.
+ * Describes what a method threw. Never throws.
  * @internal
  */
 export function describeError(error: unknown): object {
-    if (error instanceof InitFailedError) {
+    const message = textOf(error);
+    const initFailure = attempt(() => {
+        if (!(error instanceof InitFailedError)) {
+            return undefined;
+        }
         const { id, inputs, outputs, reasons, viewSteps } = error;
-        return { message: error.message, initFailure: { id, inputs, outputs, reasons, viewSteps } };
+        return { id, inputs, outputs, reasons, viewSteps };
+    }, undefined);
+    if (initFailure !== undefined) {
+        return { message, initFailure };
     }
-    const status = (error as { status?: unknown } | null)?.status;
-    const message = error instanceof Error ? error.message : String(error);
+    const status = attempt(() => (error as { status?: unknown } | null)?.status, undefined);
     return { message, status: typeof status === "number" ? status : ProviderStatus.unknown };
 }

@@ -1,5 +1,6 @@
 /** What code of the host threw during operations: kept until the operation ends, as the cause of its error. */
 import type { StackwrightError } from "./errors";
+import { attempt, isA, textOf } from "./thrown";
 
 /** What the providers and programs of one engine threw, and its encryption. */
 export class Raised {
@@ -10,7 +11,7 @@ export class Raised {
 
     /** Keeps what a provider's method threw. */
     ofProvider(request: unknown, error: unknown): void {
-        const urn = (request as { urn?: unknown } | null | undefined)?.urn;
+        const urn = attempt(() => (request as { urn?: unknown } | null | undefined)?.urn, undefined);
         if (typeof urn === "string" && urn !== "") {
             this.#byUrn.set(urn, error);
         }
@@ -45,7 +46,7 @@ export class Raised {
         const isOfSecrets = error?.code === "decrypt" || error?.code === "secrets";
         const cause = error?.code === "program" ? ofProgram : isOfSecrets ? this.#ofSecrets : ofProvider;
         if (error !== undefined && cause !== undefined && error.cause === undefined) {
-            const text = cause instanceof Error ? cause.message : typeof cause === "string" ? cause : undefined;
+            const text = typeof cause === "string" || isA(cause, Error) ? textOf(cause) : undefined;
             if (text !== undefined && error.message.includes(text)) {
                 // Not enumerable: to print an error of the Pulumi SDK can take Node minutes.
                 Object.defineProperty(error, "cause", { value: cause, configurable: true, writable: true });

@@ -2,26 +2,24 @@
  * One run of a program: what belongs to it is known by its asynchronous context, so that a stray failure of one program
  * ends that program's run and nothing else in the process.
  */
-import { AsyncLocalStorage } from "node:async_hooks";
-
 import type { Bridge, Callback, RunInfo } from "./bridge";
 import { CancelledError } from "./errors";
+import { currentOwner, enter, leave, leaveWithoutRoots, owned, type Owner } from "./strays";
+import { stackTextOf, textOf } from "./thrown";
 
 /** How much a message matters. */
 export type Severity = "debug" | "info" | "warning" | "error";
 
 const SEVERITIES: readonly Severity[] = ["debug", "info", "warning", "error"];
 
-/** The run that the running code belongs to. */
-const current = new AsyncLocalStorage<Run>();
-
 /** Returns the run that the running code belongs to. */
 export function currentRun(): Run | undefined {
-    return current.getStore();
+    const owner = currentOwner();
+    return owner instanceof Run ? owner : undefined;
 }
 
 /** A program's run. */
-export class Run {
+export class Run implements Owner {
     /** Resolves when the program should end: its operation failed or was cancelled, or a stray failure was seen. */
     readonly over: Promise<void>;
     /** What failed outside of the program's own promise. */
@@ -161,7 +159,11 @@ export class Run {
         if (this.#messages.length !== 0) {
             const messages = this.#messages;
             this.#messages = [];
-            this.bridge.native.log(this.number, messages);
+            try {
+                this.bridge.native.log(this.number, messages);
+            } catch (error) {
+                this.fail(error);
+            }
         }
     }
 }
@@ -187,9 +189,9 @@ export async function runProgram(
     describe: (error: unknown, run: Run) => Ending,
 ): Promise<void> {
     run.bridge.onStop(run.number, () => run.stop());
-    enter();
+    enter(run);
     let failure: { error: unknown } | undefined;
-    const settled = current.run(run, async () => {
+    const settled = owned(run, async () => {
         try {
             await body();
         } catch (error) {
@@ -215,7 +217,7 @@ export async function runProgram(
     }
     run.close();
     run.bridge.finishRun(run.number, ending);
-    registry.register(run, undefined, run);
+    leaveWithoutRoots(run);
     void settled.then(() => setImmediate(leave, run));
 }
 
@@ -224,64 +226,11 @@ export async function runProgram(
  * to inspect an error of the Pulumi SDK can take Node minutes.
  */
 export function stackOf(error: unknown): string {
-    if (!(error instanceof Error) || typeof error.stack !== "string") {
-        return String(error instanceof Error ? error.message : error);
+    const stack = stackTextOf(error);
+    if (stack === undefined) {
+        return textOf(error);
     }
-    const lines = error.stack.split("\n");
+    const lines = stack.split("\n");
     const last = lines.findLastIndex((line) => !line.includes(__dirname) && !line.includes("node:async_hooks"));
     return lines.slice(0, last + 1).join("\n");
 }
-
-/** Runs whose code may still run. A run that is collected can not run any more: its context is gone. */
-let active = 0;
-const left = new WeakSet<Run>();
-const registry = new FinalizationRegistry(() => uncount());
-
-function enter(): void {
-    if (active++ === 0) {
-        attribute();
-    }
-}
-
-function leave(run: Run): void {
-    if (!left.has(run)) {
-        left.add(run);
-        registry.unregister(run);
-        uncount();
-    }
-}
-
-function uncount(): void {
-    if (--active === 0 && process.emit === attributing) {
-        process.emit = original as typeof process.emit;
-        original = undefined;
-    }
-}
-
-type Emit = (this: NodeJS.Process, event: string | symbol, ...details: unknown[]) => boolean;
-
-/** How the process emitted before the first run. */
-let original: Emit | undefined;
-
-/**
- * Sees to it that a failure which nobody handled goes to the run that it belongs to, and to nobody else: it is handled
- * then. All that belongs to no run goes its usual way, to the host's listeners or to Node's own treatment.
- */
-function attribute(): void {
-    // Somebody may have wrapped ours meanwhile: then it is still in place.
-    if (original === undefined) {
-        original = process.emit as unknown as Emit;
-        process.emit = attributing as unknown as typeof process.emit;
-    }
-}
-
-const attributing: Emit & typeof process.emit = function (this: NodeJS.Process, event: string | symbol, ...details: unknown[]) {
-    if (event === "unhandledRejection" || event === "uncaughtException" || event === "uncaughtExceptionMonitor") {
-        const run = current.getStore();
-        if (run !== undefined) {
-            run.fail(details[0]);
-            return true;
-        }
-    }
-    return (original as Emit).call(this, event, ...details);
-} as Emit & typeof process.emit;

@@ -100,6 +100,25 @@ test("what is not a value is refused with its path", () => {
     refused(cyclic, /holds itself/);
 });
 
+test("a lone surrogate is refused with its path, and never replaced", () => {
+    const long = "x".repeat(1000);
+    assert.throws(() => roundTrip({ a: { b: ["fine", "\uD800"] } }), /a\.b\[1\]: .*lone surrogate U\+D800/);
+    assert.throws(() => roundTrip({ text: long + "\uDC00" + long }), /text: .*lone surrogate U\+DC00/);
+    assert.throws(() => roundTrip({ a: { "k\uD83D": 1 } }), /a: in the name of a property, .*lone surrogate U\+D83D/);
+    assert.throws(() => roundTrip({ a: new Asset({ path: "\uD800" }) }), /a\.path: .*lone surrogate/);
+    assert.throws(() => roundTrip({ a: secret("\uD800hidden") }), (error) => !error.message.includes("hidden"));
+    // What is well formed stays, also the character that Node puts in their place.
+    const fine = { replacement: "\uFFFD", pair: "\uD83D\uDE00", long: long + "\uFFFD" + long };
+    assert.deepEqual(roundTrip(fine), fine);
+});
+
+test("a property that cannot be read is refused with its path", () => {
+    assert.throws(() => roundTrip({ a: [{ get b() { throw new Error("no b"); } }] }), /a\[0\]\.b: .*it threw: no b/);
+    assert.throws(() => roundTrip({ a: { get b() { throw Object.create(null); } } }), /a\.b: .*without a readable text/);
+    // Nothing stays behind that a later call would throw.
+    assert.deepEqual(roundTrip({ a: 1 }), { a: 1 });
+});
+
 test("the plain JSON form of a value is read and written", () => {
     const text = native.valueToJson({ s: secret("pw"), u: new Unknown() });
     assert.deepEqual(JSON.parse(text), {

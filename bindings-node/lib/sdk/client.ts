@@ -4,6 +4,7 @@ import { AsyncResource } from "node:async_hooks";
 import { StackwrightError } from "../errors";
 import { WireError } from "../bridge";
 import type { Run } from "../run";
+import { textOf } from "../thrown";
 import type { SdkMethod, SdkService } from "./find";
 
 /** The numbers of gRPC that the SDK looks at. */
@@ -80,7 +81,13 @@ function makeMethod(method: SdkMethod, run: Run): Call {
         }
         // The SDK looks at its settings in callbacks too, so these run in the context of the call.
         const context = new AsyncResource("stackwright.call");
-        const answer: Answer = (error, response) => context.runInAsyncScope(callback, undefined, error, response);
+        const answer: Answer = (error, response) => {
+            try {
+                context.runInAsyncScope(callback, undefined, error, response);
+            } catch (failure) {
+                run.fail(failure);
+            }
+        };
         run.call(
             (call) => run.bridge.native.monitorCall(run.number, call, path, request.serializeBinary()),
             (error, bytes) => {
@@ -92,7 +99,7 @@ function makeMethod(method: SdkMethod, run: Run): Call {
                 try {
                     response = method.responseDeserialize(bytes as Uint8Array);
                 } catch (failure) {
-                    answer(serviceError(new WireError(UNKNOWN, `the answer to ${path} can not be read: ${failure}`)));
+                    answer(serviceError(new WireError(UNKNOWN, `the answer to ${path} can not be read: ${textOf(failure)}`)));
                     return;
                 }
                 answer(null, response);

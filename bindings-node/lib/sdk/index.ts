@@ -1,6 +1,7 @@
 /** Runs programs that are written with `@pulumi/pulumi`, in this process and without any socket. */
 import { refuseGenerator } from "../generators";
 import { type Ending, runProgram, type Run, stackOf } from "../run";
+import { attempt, textOf } from "../thrown";
 import { makeClient } from "./client";
 import { findSdk, type Sdk } from "./find";
 import { installLog, logged } from "./log";
@@ -36,7 +37,7 @@ export async function runSdkProgram(run: Run, { program, sdk: from }: SdkProgram
     try {
         sdk = findSdk(from);
     } catch (error) {
-        run.bridge.finishRun(run.number, { message: error instanceof Error ? error.message : String(error), told: false });
+        run.bridge.finishRun(run.number, { message: textOf(error), told: false });
         return;
     }
     installLog(sdk);
@@ -90,14 +91,21 @@ interface Marked {
  * of the SDK can take Node minutes.
  */
 function describe(error: unknown): Ending {
-    const message = error instanceof Error ? error.message : String(error);
-    const marks = (typeof error === "object" && error !== null ? error : {}) as Marked;
-    if (marks.code === UNAVAILABLE || marks.code === CANCELLED) {
-        // The monitor went away under the program: whoever ended the run has said why.
+    const message = textOf(error);
+    const { isEnd, hidden } = attempt(() => marksOf(error), { isEnd: false, hidden: false });
+    if (isEnd) {
+        // The monitor went away under the program: the diagnostics have the reason already.
         return { message, told: true };
     }
-    const hidden = marks.__pulumiRunError === true || (marks.__pulumResourceError === true && marks.hideStack === true);
     return { message: hidden ? message : `Unhandled exception: ${stackOf(error)}`, told: false };
+}
+
+function marksOf(error: unknown): { isEnd: boolean; hidden: boolean } {
+    const marks = (typeof error === "object" && error !== null ? error : {}) as Marked;
+    return {
+        isEnd: marks.code === UNAVAILABLE || marks.code === CANCELLED,
+        hidden: marks.__pulumiRunError === true || (marks.__pulumResourceError === true && marks.hideStack === true),
+    };
 }
 
 /** The numbers of gRPC by which the SDK tells that the monitor has gone away. */

@@ -5,7 +5,7 @@
 
 use std::ptr;
 
-use napi::{Result, check_status, sys};
+use napi::{Error, Result, Status, sys};
 
 /// A handle of a JavaScript value; valid inside the callback that made it.
 pub(crate) type Js = sys::napi_value;
@@ -16,15 +16,18 @@ pub(crate) struct Scope {
     env: sys::napi_env,
 }
 
+/// What a reading meets that throws something without a readable text.
+const UNREADABLE: &str = "it threw a value without a readable text";
+
 /// The length of most texts: they are read without asking for their length first.
 const SHORT_TEXT: usize = 256;
 
 macro_rules! make {
-    ($what:literal, |$out:ident| $call:expr) => {{
+    ($scope:expr, $what:literal, |$out:ident| $call:expr) => {{
         let mut $out = ptr::null_mut();
         // SAFETY: the environment is alive and on its own thread (see the module), and `$out` outlives the call.
         let status = unsafe { $call };
-        check_status!(status, $what)?;
+        $scope.check(status, $what)?;
         Ok($out)
     }};
 }
@@ -35,28 +38,85 @@ impl Scope {
         Self { env }
     }
 
+    /// Makes an error of a call's status. What JavaScript code threw meanwhile (a getter, a proxy's trap) becomes that error:
+    /// it is pending no more, so that the calls that follow work and nothing is thrown when the callback returns.
+    fn check(self, status: sys::napi_status, what: &str) -> Result<()> {
+        if status == sys::Status::napi_ok {
+            return Ok(());
+        }
+        // A call that JavaScript code failed has any status: the exception itself tells.
+        match self.take_pending() {
+            Some(thrown) => {
+                let text = self.text_of_thrown(thrown);
+                let text = text.map_or(UNREADABLE.to_owned(), |text| format!("it threw: {text}"));
+                Err(Error::new(
+                    Status::GenericFailure,
+                    format!("{what} failed, {text}"),
+                ))
+            }
+            None => Err(Error::new(Status::from(status), what.to_owned())),
+        }
+    }
+
+    /// Returns the text of what was thrown.
+    fn text_of_thrown(self, thrown: Js) -> Option<String> {
+        if self.kind(thrown).ok()? == sys::ValueType::napi_string {
+            return self.as_text(thrown).ok();
+        }
+        let mut is_error = false;
+        // SAFETY: see the module; `is_error` outlives the call.
+        let status = unsafe { sys::napi_is_error(self.env, thrown, &mut is_error) };
+        if status != sys::Status::napi_ok || !is_error {
+            return None;
+        }
+        let (mut message, name) = (ptr::null_mut(), self.text("message").ok()?);
+        // SAFETY: see the module; `message` outlives the call.
+        let status = unsafe { sys::napi_get_property(self.env, thrown, name, &mut message) };
+        if status != sys::Status::napi_ok {
+            // The message is a getter that throws in its turn.
+            self.take_pending();
+            return None;
+        }
+        self.as_text(message).ok()
+    }
+
+    fn take_pending(self) -> Option<Js> {
+        let mut is_pending = false;
+        // SAFETY: see the module; `is_pending` outlives the call.
+        let status = unsafe { sys::napi_is_exception_pending(self.env, &mut is_pending) };
+        if status != sys::Status::napi_ok || !is_pending {
+            return None;
+        }
+        let mut thrown = ptr::null_mut();
+        // SAFETY: see the module; `thrown` outlives the call.
+        let status = unsafe { sys::napi_get_and_clear_last_exception(self.env, &mut thrown) };
+        (status == sys::Status::napi_ok).then_some(thrown)
+    }
+
     pub(crate) fn undefined(self) -> Result<Js> {
-        make!("undefined", |out| sys::napi_get_undefined(self.env, &mut out))
+        make!(self, "undefined", |out| sys::napi_get_undefined(
+            self.env, &mut out
+        ))
     }
 
     pub(crate) fn null(self) -> Result<Js> {
-        make!("null", |out| sys::napi_get_null(self.env, &mut out))
+        make!(self, "null", |out| sys::napi_get_null(self.env, &mut out))
     }
 
     pub(crate) fn boolean(self, value: bool) -> Result<Js> {
-        make!("a boolean", |out| sys::napi_get_boolean(
+        make!(self, "a boolean", |out| sys::napi_get_boolean(
             self.env, value, &mut out
         ))
     }
 
     pub(crate) fn number(self, value: f64) -> Result<Js> {
-        make!("a number", |out| sys::napi_create_double(
+        make!(self, "a number", |out| sys::napi_create_double(
             self.env, value, &mut out
         ))
     }
 
     pub(crate) fn text(self, value: &str) -> Result<Js> {
-        make!("a text", |out| sys::napi_create_string_utf8(
+        make!(self, "a text", |out| sys::napi_create_string_utf8(
             self.env,
             value.as_ptr().cast(),
             value.len() as isize,
@@ -65,7 +125,7 @@ impl Scope {
     }
 
     pub(crate) fn bytes(self, value: &[u8]) -> Result<Js> {
-        make!("bytes", |out| sys::napi_create_buffer_copy(
+        make!(self, "bytes", |out| sys::napi_create_buffer_copy(
             self.env,
             value.len(),
             value.as_ptr().cast(),
@@ -75,18 +135,20 @@ impl Scope {
     }
 
     pub(crate) fn object(self) -> Result<Js> {
-        make!("an object", |out| sys::napi_create_object(self.env, &mut out))
+        make!(self, "an object", |out| sys::napi_create_object(
+            self.env, &mut out
+        ))
     }
 
     pub(crate) fn array(self, length: usize) -> Result<Js> {
-        make!("an array", |out| sys::napi_create_array_with_length(
+        make!(self, "an array", |out| sys::napi_create_array_with_length(
             self.env, length, &mut out
         ))
     }
 
     /// Returns the symbol that every copy of the façade in this process knows by `name`.
     pub(crate) fn shared_symbol(self, name: &str) -> Result<Js> {
-        make!("a symbol", |out| sys::node_api_symbol_for(
+        make!(self, "a symbol", |out| sys::node_api_symbol_for(
             self.env,
             name.as_ptr().cast(),
             name.len() as isize,
@@ -97,7 +159,7 @@ impl Scope {
     pub(crate) fn set(self, object: Js, key: Js, value: Js) -> Result<()> {
         // SAFETY: see the module; the three handles are of this callback.
         let status = unsafe { sys::napi_set_property(self.env, object, key, value) };
-        check_status!(status, "setting a property")
+        self.check(status, "setting a property")
     }
 
     pub(crate) fn set_named(self, object: Js, key: &str, value: Js) -> Result<()> {
@@ -124,18 +186,18 @@ impl Scope {
         };
         // SAFETY: see the module; the one descriptor outlives the call.
         let status = unsafe { sys::napi_define_properties(self.env, object, 1, &descriptor) };
-        check_status!(status, "defining a property")
+        self.check(status, "defining a property")
     }
 
     pub(crate) fn set_element(self, array: Js, index: usize, value: Js) -> Result<()> {
-        let index = u32::try_from(index).map_err(|_| napi::Error::from_reason("the array is too long"))?;
+        let index = u32::try_from(index).map_err(|_| Error::from_reason("the array is too long"))?;
         // SAFETY: see the module; the handles are of this callback.
         let status = unsafe { sys::napi_set_element(self.env, array, index, value) };
-        check_status!(status, "setting an element")
+        self.check(status, "setting an element")
     }
 
     pub(crate) fn get(self, object: Js, key: Js) -> Result<Js> {
-        make!("reading a property", |out| sys::napi_get_property(
+        make!(self, "reading a property", |out| sys::napi_get_property(
             self.env, object, key, &mut out
         ))
     }
@@ -145,7 +207,7 @@ impl Scope {
     }
 
     pub(crate) fn element(self, array: Js, index: u32) -> Result<Js> {
-        make!("reading an element", |out| sys::napi_get_element(
+        make!(self, "reading an element", |out| sys::napi_get_element(
             self.env, array, index, &mut out
         ))
     }
@@ -154,7 +216,7 @@ impl Scope {
         let mut length = 0;
         // SAFETY: see the module; `length` outlives the call.
         let status = unsafe { sys::napi_get_array_length(self.env, array, &mut length) };
-        check_status!(status, "reading a length")?;
+        self.check(status, "reading a length")?;
         Ok(length)
     }
 
@@ -162,13 +224,13 @@ impl Scope {
         let mut kind = 0;
         // SAFETY: see the module; `kind` outlives the call.
         let status = unsafe { sys::napi_typeof(self.env, value, &mut kind) };
-        check_status!(status, "reading a type")?;
+        self.check(status, "reading a type")?;
         Ok(kind)
     }
 
     /// Returns the names of the object's own enumerable properties, as an array.
     pub(crate) fn own_names(self, object: Js) -> Result<Js> {
-        make!("reading names", |out| sys::napi_get_all_property_names(
+        make!(self, "reading names", |out| sys::napi_get_all_property_names(
             self.env,
             object,
             sys::KeyCollectionMode::own_only,
@@ -182,7 +244,7 @@ impl Scope {
         let mut result = false;
         // SAFETY: see the module; `result` outlives the call.
         let status = unsafe { sys::napi_get_value_bool(self.env, value, &mut result) };
-        check_status!(status, "reading a boolean")?;
+        self.check(status, "reading a boolean")?;
         Ok(result)
     }
 
@@ -190,26 +252,60 @@ impl Scope {
         let mut result = 0.0;
         // SAFETY: see the module; `result` outlives the call.
         let status = unsafe { sys::napi_get_value_double(self.env, value, &mut result) };
-        check_status!(status, "reading a number")?;
+        self.check(status, "reading a number")?;
         Ok(result)
     }
 
     /// Reads a text and hands it to `take`; short ones are copied once, onto the stack.
+    ///
+    /// # Errors
+    ///
+    /// The text has a lone surrogate, which UTF-8 cannot represent.
     pub(crate) fn with_text<T>(self, value: Js, take: impl FnOnce(&str) -> T) -> Result<T> {
         let mut short = [0_u8; SHORT_TEXT];
         let length = self.copy_text(value, &mut short)?;
         // A cut text ends at a character's border, so it may miss up to four bytes and the final zero.
         if length + 5 < SHORT_TEXT {
-            return Ok(take(&String::from_utf8_lossy(&short[..length])));
+            let text = String::from_utf8_lossy(&short[..length]);
+            self.refuse_lone_surrogates(value, &text)?;
+            return Ok(take(&text));
         }
         let mut total = 0;
         // SAFETY: a null buffer asks for the length only; `total` outlives the call.
         let status =
             unsafe { sys::napi_get_value_string_utf8(self.env, value, ptr::null_mut(), 0, &mut total) };
-        check_status!(status, "reading a text")?;
+        self.check(status, "reading a text")?;
         let mut long = vec![0_u8; total + 1];
         let length = self.copy_text(value, &mut long)?;
-        Ok(take(&String::from_utf8_lossy(&long[..length])))
+        let text = String::from_utf8_lossy(&long[..length]);
+        self.refuse_lone_surrogates(value, &text)?;
+        Ok(take(&text))
+    }
+
+    /// Node replaces lone surrogates by U+FFFD: where there is one, the text is read again to see what it was.
+    fn refuse_lone_surrogates(self, value: Js, text: &str) -> Result<()> {
+        if !text.contains(char::REPLACEMENT_CHARACTER) {
+            return Ok(());
+        }
+        let mut length = 0;
+        // SAFETY: a null buffer asks for the length only; `length` outlives the call.
+        let status =
+            unsafe { sys::napi_get_value_string_utf16(self.env, value, ptr::null_mut(), 0, &mut length) };
+        self.check(status, "reading a text")?;
+        let mut units = vec![0_u16; length + 1];
+        // SAFETY: the buffer's own length is given, and `length` outlives the call.
+        let status = unsafe {
+            sys::napi_get_value_string_utf16(self.env, value, units.as_mut_ptr(), units.len(), &mut length)
+        };
+        self.check(status, "reading a text")?;
+        let lone = char::decode_utf16(units.into_iter().take(length)).find_map(std::result::Result::err);
+        lone.map_or(Ok(()), |lone| {
+            let unit = lone.unpaired_surrogate();
+            let reason = format!(
+                "a text with the lone surrogate U+{unit:04X}, which UTF-8 cannot represent, is not a value"
+            );
+            Err(Error::new(Status::InvalidArg, reason))
+        })
     }
 
     fn copy_text(self, value: Js, buffer: &mut [u8]) -> Result<usize> {
@@ -224,7 +320,7 @@ impl Scope {
                 &mut length,
             )
         };
-        check_status!(status, "reading a text")?;
+        self.check(status, "reading a text")?;
         Ok(length)
     }
 
@@ -237,7 +333,7 @@ impl Scope {
         let mut same = false;
         // SAFETY: see the module; both handles are of this callback, and `same` outlives the call.
         let status = unsafe { sys::napi_strict_equals(self.env, one, other, &mut same) };
-        check_status!(status, "comparing objects")?;
+        self.check(status, "comparing objects")?;
         Ok(same)
     }
 
@@ -245,7 +341,7 @@ impl Scope {
         let mut result = false;
         // SAFETY: see the module; `result` outlives the call.
         let status = unsafe { sys::napi_is_array(self.env, value, &mut result) };
-        check_status!(status, "telling arrays")?;
+        self.check(status, "telling arrays")?;
         Ok(result)
     }
 
@@ -254,14 +350,14 @@ impl Scope {
         let mut matches = false;
         // SAFETY: see the module; `matches` outlives the call.
         let status = unsafe { sys::napi_is_buffer(self.env, value, &mut matches) };
-        check_status!(status, "telling buffers")?;
+        self.check(status, "telling buffers")?;
         if !matches {
             return Ok(None);
         }
         let (mut data, mut length) = (ptr::null_mut(), 0);
         // SAFETY: the value is a buffer; both results outlive the call.
         let status = unsafe { sys::napi_get_buffer_info(self.env, value, &mut data, &mut length) };
-        check_status!(status, "reading a buffer")?;
+        self.check(status, "reading a buffer")?;
         if length == 0 || data.is_null() {
             return Ok(Some(bytes::Bytes::new()));
         }
@@ -274,7 +370,7 @@ impl Scope {
         let mut result = false;
         // SAFETY: see the module; `result` outlives the call.
         let status = unsafe { sys::napi_is_date(self.env, value, &mut result) };
-        check_status!(status, "telling dates")?;
+        self.check(status, "telling dates")?;
         Ok(result)
     }
 
@@ -282,14 +378,14 @@ impl Scope {
         let mut result = false;
         // SAFETY: see the module; `result` outlives the call.
         let status = unsafe { sys::napi_is_promise(self.env, value, &mut result) };
-        check_status!(status, "telling promises")?;
+        self.check(status, "telling promises")?;
         Ok(result)
     }
 
     /// Calls a function without `this`.
     pub(crate) fn call(self, function: Js, arguments: &[Js]) -> Result<Js> {
         let this = self.undefined()?;
-        make!("calling back", |out| sys::napi_call_function(
+        make!(self, "calling back", |out| sys::napi_call_function(
             self.env,
             this,
             function,
@@ -304,11 +400,11 @@ impl Scope {
         let mut scope = ptr::null_mut();
         // SAFETY: see the module; `scope` outlives the call and is closed below.
         let status = unsafe { sys::napi_open_handle_scope(self.env, &mut scope) };
-        check_status!(status, "opening a scope")?;
+        self.check(status, "opening a scope")?;
         let result = work();
         // SAFETY: the scope was opened just above and is the innermost one.
         let status = unsafe { sys::napi_close_handle_scope(self.env, scope) };
-        check_status!(status, "closing a scope")?;
+        self.check(status, "closing a scope")?;
         result
     }
 }

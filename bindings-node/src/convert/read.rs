@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use napi::{Error, Result, sys::ValueType};
+use napi::{Error, Result, Status, sys::ValueType};
 use smol_str::SmolStr;
 use stackwright::{
     property::{
@@ -65,7 +65,11 @@ impl Reader {
     /// Reads a text property.
     pub(crate) fn text_field(&self, object: Js, name: &str) -> Result<Option<String>> {
         self.field(object, name)?
-            .map(|value| self.scope.as_text(value).map_err(|_| not_a(name, "text")))
+            .map(|value| {
+                self.scope
+                    .as_text(value)
+                    .map_err(|error| no_text(name, "text", error))
+            })
             .transpose()
     }
 
@@ -103,7 +107,7 @@ impl Reader {
         self.elements(array, name, |element| {
             self.scope
                 .as_text(element)
-                .map_err(|_| not_a(name, "list of texts"))
+                .map_err(|error| no_text(name, "list of texts", error))
         })
     }
 
@@ -198,12 +202,18 @@ impl Reader {
         let mut entries: Vec<(Key, PropertyValue)> = Vec::with_capacity(length as usize);
         for index in 0..length {
             let name = self.scope.element(names, index)?;
-            let value = self.scope.get(object, name)?;
+            let key = self.scope.with_text(name, |name| Key::new(name));
+            let key = key.map_err(|error| {
+                Error::from_reason(format!("in the name of a property, {}", error.reason))
+            })?;
+            let value = self
+                .scope
+                .get(object, name)
+                .map_err(|error| within(&key, error))?;
             // As in JSON, a property that is undefined is not there.
             if self.scope.kind(value)? == ValueType::napi_undefined {
                 continue;
             }
-            let key = self.scope.with_text(name, |name| Key::new(name))?;
             let value = self.nested(value, depth).map_err(|error| within(&key, error))?;
             entries.push((key, value));
         }
@@ -330,6 +340,14 @@ impl Reader {
 /// The error of a property of a wrong type.
 fn not_a(name: &str, wanted: &str) -> Error {
     Error::from_reason(format!("{name}: expected a {wanted}"))
+}
+
+/// The error of a property that is no text, or one that cannot be represented.
+fn no_text(name: &str, wanted: &str, error: Error) -> Error {
+    match error.status {
+        Status::InvalidArg => within(name, error),
+        _ => not_a(name, wanted),
+    }
 }
 
 /// Puts `step` before the path that an error names already.
