@@ -14,6 +14,7 @@ from pulumi import _utils
 from pulumi.runtime import settings
 
 from ..errors import InvalidInputError
+from . import lazy_modules
 
 _installed = threading.Lock()
 _done = False
@@ -58,4 +59,5 @@ def install() -> None:
         for name, inner in list(vars(settings.Settings).items()):
             if isinstance(inner, _utils.ContextProperty):
                 setattr(settings.Settings, name, (_Monitor if name == "monitor" else _Isolated)(inner))
+        lazy_modules.install()
         _done = True
