@@ -17,7 +17,6 @@ use crate::{
     property::PropertyMap,
     state::Snapshot,
     store::{StackName, StackStorage},
-    urn::Urn,
 };
 
 /// A stack. Cheap to clone; all clones are one stack with one program and one configuration.
@@ -183,13 +182,7 @@ impl Stack {
     /// # Errors
     /// As [`Self::snapshot`].
     pub async fn outputs(&self) -> Result<PropertyMap> {
-        let snapshot = self.snapshot().await?;
-        let root = Urn::root_stack(&self.context.stack, &self.context.project);
-        let record = snapshot
-            .resources
-            .iter()
-            .find(|state| state.urn == root && !state.delete);
-        Ok(record.map(|state| state.outputs.clone()).unwrap_or_default())
+        Ok(self.snapshot().await?.stack_outputs())
     }
 
     /// Returns the state as a deployment document; secrets stay encrypted unless they are to be shown.

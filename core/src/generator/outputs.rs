@@ -126,12 +126,27 @@ impl Generator {
     /// Records the stack's outputs, after all steps. When anything failed or the run was cancelled, what it did not
     /// publish stays as it was; a run that deletes everything publishes none.
     pub async fn finish_stack_outputs(&self) -> Option<PropertyMap> {
-        let stack = {
+        let mut stacks: Vec<Component> = {
             let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
-            let urn = Urn::root_stack(&self.options.stack, &self.options.project);
-            components.remove(&urn)
+            let stacks = components.extract_if(|urn, _| urn.is_root_stack());
+            stacks.map(|(_, stack)| stack).collect()
         };
-        let mut stack = stack.filter(|_| self.options.purpose != Purpose::Destroy)?;
+        stacks.retain(|stack| stack.deferred.is_some() && self.options.purpose != Purpose::Destroy);
+        // A program may give it any name, and register several: the one with the usual name comes last.
+        let usual = Urn::root_stack(&self.options.stack, &self.options.project);
+        stacks.sort_by(|left, right| {
+            let key = |stack: &Component| (stack.record.state.urn == usual, stack.record.state.urn.clone());
+            key(left).cmp(&key(right))
+        });
+        let mut published = None;
+        for stack in stacks {
+            published = self.publish_stack(stack).await;
+        }
+        published
+    }
+
+    /// Records the outputs of a root stack and returns them.
+    async fn publish_stack(&self, mut stack: Component) -> Option<PropertyMap> {
         let mut outputs = stack.deferred.take()?;
         let control = self.executor.control();
         if control.has_failed() || control.is_cancelled() {

@@ -7,7 +7,11 @@ use std::{
 
 use rustc_hash::FxHashMap;
 
-use crate::{monitor::Registration, urn::Urn};
+use crate::{
+    monitor::{PackageChoice, Registration},
+    resource::Goal,
+    urn::Urn,
+};
 
 /// What each registered resource hands down.
 #[derive(Default)]
@@ -16,8 +20,9 @@ pub(super) struct Parents(Mutex<Legacies>);
 #[derive(Default)]
 struct Legacies {
     of: FxHashMap<Urn, Arc<Legacy>>,
-    /// The one that was recorded last: most resources hand down what the one before does, and share it.
-    last: Arc<Legacy>,
+    /// The last ones that were recorded, before and after their default provider was found: most resources hand down what
+    /// the one before does, and share it.
+    last: [Arc<Legacy>; 2],
 }
 
 /// What one resource hands down.
@@ -27,6 +32,8 @@ struct Legacy {
     retain_on_delete: Option<bool>,
     deleted_with: Option<Urn>,
     provider: String,
+    /// The type's package and how the registration chooses its default provider, until that has been found.
+    choice: Option<(String, PackageChoice)>,
     providers: BTreeMap<String, String>,
 }
 
@@ -50,8 +57,12 @@ impl Parents {
         if registration.custom {
             let package = registration.resource_type.package();
             if provider.is_empty() && !registration.resource_type.is_provider() {
+                let choice = legacy.choice.as_ref().filter(|(handed, _)| handed == package);
                 if provider_package(&legacy.provider) == package {
                     provider.clone_from(&legacy.provider);
+                } else if let Some((_, choice)) = choice {
+                    // The same choice leads to the same provider.
+                    registration.package.clone_from(choice);
                 } else if let Some(inherited) = legacy.providers.get(package) {
                     provider.clone_from(inherited);
                 }
@@ -83,22 +94,42 @@ impl Parents {
             .cloned()
     }
 
-    /// Remembers what a resource hands down, `provider` being who manages it; nothing is kept for the many that hand
-    /// down nothing.
-    pub(super) fn record(&self, urn: &Urn, registration: &Registration, provider: &str) {
+    /// Records what a claimed registration hands down, before its default provider has been found; nothing is kept for the
+    /// many that hand down nothing.
+    pub(super) fn record(&self, urn: &Urn, registration: &Registration, goal: &Goal) {
         let given = Given {
             registration,
-            provider,
+            goal,
+            provider: &registration.package.provider,
+            is_found: false,
         };
+        self.insert(urn, &given);
+    }
+
+    /// Records the default provider that was found for a registration.
+    pub(super) fn record_found(&self, urn: &Urn, registration: &Registration, goal: &Goal) {
+        let given = Given {
+            registration,
+            goal,
+            provider: &goal.provider,
+            is_found: true,
+        };
+        self.insert(urn, &given);
+    }
+
+    fn insert(&self, urn: &Urn, given: &Given<'_>) {
+        let mut legacies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Legacies { of, last } = &mut *legacies;
         if given.is(&Legacy::default()) {
+            // A registration of the same URN that was given back may have left something.
+            of.remove(urn);
             return;
         }
-        let mut legacies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !given.is(&legacies.last) {
-            legacies.last = Arc::new(given.to_legacy());
+        let last = &mut last[usize::from(given.is_found)];
+        if !given.is(last) {
+            *last = Arc::new(given.to_legacy());
         }
-        let shared = Arc::clone(&legacies.last);
-        legacies.of.insert(urn.clone(), shared);
+        of.insert(urn.clone(), Arc::clone(last));
     }
 }
 
@@ -121,14 +152,18 @@ fn choose_provider(registration: &mut Registration) {
 /// Providers of what hands none down.
 static NO_PROVIDERS: BTreeMap<String, String> = BTreeMap::new();
 
-/// What a registration hands down, before anybody has copied it.
+/// What a registration hands down, before it is copied.
 struct Given<'a> {
     registration: &'a Registration,
+    /// Has taken over the registration's options.
+    goal: &'a Goal,
     provider: &'a str,
+    /// True once the default provider has been found, where there is one.
+    is_found: bool,
 }
 
 impl Given<'_> {
-    /// Returns the providers for what is below a component; what a provider manages gives its own to nobody.
+    /// Returns the providers for what is below a component; custom resources hand none down.
     fn providers(&self) -> &BTreeMap<String, String> {
         if self.registration.custom {
             &NO_PROVIDERS
@@ -137,22 +172,36 @@ impl Given<'_> {
         }
     }
 
+    /// Returns the type's package and the choice of a default provider that is still to be found.
+    fn choice(&self) -> Option<(&str, &PackageChoice)> {
+        let Registration {
+            resource_type,
+            package,
+            custom,
+            ..
+        } = self.registration;
+        let is_open = *custom && !resource_type.is_provider() && !self.is_found && self.provider.is_empty();
+        is_open.then(|| (resource_type.package(), package))
+    }
+
     fn is(&self, legacy: &Legacy) -> bool {
-        let registration = self.registration;
-        legacy.protect == registration.protect
-            && legacy.retain_on_delete == registration.retain_on_delete
-            && legacy.deleted_with == registration.options.deleted_with
+        let choice = legacy.choice.as_ref();
+        legacy.protect == self.registration.protect
+            && legacy.retain_on_delete == self.registration.retain_on_delete
+            && legacy.deleted_with == self.goal.options.deleted_with
             && legacy.provider == self.provider
             && legacy.providers == *self.providers()
+            && choice.map(|(package, choice)| (package.as_str(), choice)) == self.choice()
     }
 
     fn to_legacy(&self) -> Legacy {
-        let registration = self.registration;
+        let choice = self.choice();
         Legacy {
-            protect: registration.protect,
-            retain_on_delete: registration.retain_on_delete,
-            deleted_with: registration.options.deleted_with.clone(),
+            protect: self.registration.protect,
+            retain_on_delete: self.registration.retain_on_delete,
+            deleted_with: self.goal.options.deleted_with.clone(),
             provider: self.provider.to_owned(),
+            choice: choice.map(|(package, choice)| (package.to_owned(), choice.clone())),
             providers: self.providers().clone(),
         }
     }

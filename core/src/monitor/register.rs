@@ -137,6 +137,8 @@ impl Monitor {
         self.adopt(registration);
         let goal = Box::new(goal_of(registration));
         let claim = self.claim(&goal)?;
+        // A child whose parent's URN was computed may come next.
+        self.0.parents.record(claim.urn(), registration, &goal);
         if goal.resource_type.as_str() == ROOT_STACK_TYPE && goal.parent.is_none() {
             self.set_root(claim.urn().clone());
         }
@@ -173,7 +175,6 @@ impl Monitor {
         claim: OpenClaim,
         mut goal: Box<Goal>,
     ) -> Result<Completed, Refused> {
-        let mut provider = SmolStr::new(&registration.package.provider);
         if registration.custom && !registration.resource_type.is_provider() {
             let package = registration.resource_type.package().to_owned();
             let what = Wanted::Resource(claim.urn());
@@ -182,8 +183,10 @@ impl Monitor {
                 return Ok(Completed::Skipped(skipped));
             };
             goal.provider = serving.text;
-            // Children inherit the provider that was resolved, not only the one that was asked for.
-            provider = goal.provider.clone();
+            if registration.package.provider.is_empty() {
+                // Children inherit the provider that was found.
+                self.0.parents.record_found(claim.urn(), &registration, &goal);
+            }
         }
         if let Some(package) = registration.resource_type.provided_package() {
             let mut settings = self.settings_of(package, &registration.package)?;
@@ -201,8 +204,6 @@ impl Monitor {
                 .heed_value("replacementTrigger", trigger);
             heeded.map_err(WireStatus::invalid)?;
         }
-        // Children may arrive as soon as the answer is out, so what they inherit must stand before.
-        self.0.parents.record(claim.urn(), &registration, &provider);
         Ok(Completed::Ready(claim, goal))
     }
 
@@ -357,12 +358,11 @@ pub(super) fn goal_of(registration: &mut Registration) -> Goal {
     let inputs = std::mem::take(&mut registration.inputs);
     let dependencies = std::mem::take(&mut registration.dependencies);
     let property_dependencies = match registration.property_dependencies.take() {
-        // One list for each input, also for those that nobody mentioned.
-        Some(known) if known.iter().map(|(key, _)| key).eq(inputs.keys()) => known,
-        Some(known) => inputs
-            .keys()
-            .map(|key| (key.clone(), known.get(key).unwrap_or_default().to_vec()))
-            .collect(),
+        // One list for each input, empty where the program names none; other keys it names count as well.
+        Some(mut known) => {
+            known.complete(inputs.keys());
+            known
+        }
         None => PropertyDependencies::sharing(inputs.keys().cloned(), dependencies.clone()),
     };
     Goal {

@@ -49,7 +49,7 @@ pub struct Registration {
 }
 
 /// Which provider serves a request: an explicit one, or the default one of a package.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackageChoice {
     /// The provider, as `<urn>::<id>`; empty for the default one.
     pub provider: String,

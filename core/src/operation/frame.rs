@@ -18,11 +18,9 @@ use crate::{
     event::{EventPayload, EventSink, Summary},
     executor::Control,
     program::Program,
-    property::PropertyMap,
     secrets::{Overheard, SecretsProvider},
-    state::{Journal, Ledger, Snapshot, journal::HostJournal},
+    state::{Journal, Ledger, journal::HostJournal},
     store::{HistoryRecord, LoadedStack, StackSession},
-    urn::Urn,
 };
 
 /// One operation on its way.
@@ -85,9 +83,7 @@ impl Frame {
                 .diagnostic(Diagnostic::error(format!("{} failed", self.noun())));
         }
         self.events.end();
-        let outputs = work
-            .outputs
-            .unwrap_or_else(|| stack_outputs(&work.snapshot, &self.stack));
+        let outputs = work.outputs.unwrap_or_else(|| work.snapshot.stack_outputs());
         OperationResult {
             error,
             outcome,
@@ -242,13 +238,4 @@ impl Frame {
         work.knows_state = true;
         committed
     }
-}
-
-pub(super) fn stack_outputs(snapshot: &Snapshot, stack: &StackContext) -> PropertyMap {
-    let root = Urn::root_stack(&stack.stack, &stack.project);
-    let record = snapshot
-        .resources
-        .iter()
-        .find(|state| state.urn == root && !state.delete);
-    record.map(|state| state.outputs.clone()).unwrap_or_default()
 }

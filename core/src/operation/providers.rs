@@ -88,13 +88,8 @@ impl OwnStacks {
 #[async_trait]
 impl StackReader for OwnStacks {
     async fn stack_outputs(&self, stack: &str) -> Result<PropertyMap> {
-        let (name, snapshot) = self.snapshot(stack).await?;
-        let root = Urn::root_stack(name.stack(), name.project());
-        let record = snapshot
-            .resources
-            .iter()
-            .find(|state| state.urn == root && !state.delete);
-        Ok(record.map(|state| state.outputs.clone()).unwrap_or_default())
+        let (_, snapshot) = self.snapshot(stack).await?;
+        Ok(snapshot.stack_outputs())
     }
 
     async fn stack_resource_outputs(&self, stack: &str) -> Result<PropertyMap> {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{Frame, OperationKind, frame::stack_outputs, pending, providers, verdict::Ending};
+use super::{Frame, OperationKind, pending, providers, verdict::Ending};
 use crate::{
     autonaming::Autonamer,
     diagnostic::Diagnostic,
@@ -62,7 +62,7 @@ impl Frame {
         work.knows_state = true;
         self.refuse_snippets(&snapshot)?;
         Self::refuse_extensions(&snapshot)?;
-        work.outputs_before = Some(stack_outputs(&snapshot, &self.stack));
+        work.outputs_before = Some(snapshot.stack_outputs());
         let (run, autonamer) = self.run_info(&snapshot).await?;
         let base = self.base(&snapshot, &run, journal.as_ref()).await?;
         let planning = self.planning(&snapshot).await?;

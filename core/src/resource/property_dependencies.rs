@@ -94,6 +94,22 @@ impl PropertyDependencies {
         Arc::make_mut(&mut entries[position].1)
     }
 
+    /// Adds an empty list for each of `properties` that has none; lists of other properties stay as they are.
+    pub(crate) fn complete<'a>(&mut self, properties: impl IntoIterator<Item = &'a SmolStr>) {
+        let missing = properties
+            .into_iter()
+            .filter(|property| self.position(property).is_err());
+        let missing: Vec<SmolStr> = missing.cloned().collect();
+        if missing.is_empty() {
+            return;
+        }
+        let empty = Arc::new(Vec::new());
+        let entries = self.entries_mut();
+        entries.extend(missing.into_iter().map(|property| (property, Arc::clone(&empty))));
+        entries.sort_by(|left, right| left.0.cmp(&right.0));
+        entries.dedup_by(|left, right| left.0 == right.0);
+    }
+
     /// Returns properties and their lists in the order of the names.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&SmolStr, &[Urn])> {
         self.entries().iter().map(|(name, urns)| (name, urns.as_slice()))
@@ -230,6 +246,19 @@ mod tests {
         assert_eq!(map.get("c"), Some(&[][..]));
         assert_eq!(before.get("b"), Some(&urns(&["x"])[..]));
         assert_eq!(map.lists().count(), 3);
+    }
+
+    #[test]
+    fn completing_adds_empty_lists_and_keeps_those_of_properties_that_are_not_named() {
+        let mut map = PropertyDependencies::from([("b".into(), urns(&["x"])), ("d".into(), urns(&["y"]))]);
+        let before = map.clone();
+        map.complete(["b".into(), "c".into(), "a".into(), "c".into()].iter());
+        let names: Vec<_> = map.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c", "d"]);
+        assert_eq!(map.get("a"), Some(&[][..]));
+        assert_eq!(map.get("b"), Some(&urns(&["x"])[..]));
+        assert_eq!(map.get("d"), Some(&urns(&["y"])[..]));
+        assert_eq!(before.iter().count(), 2);
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
+    property::PropertyMap,
     resource::{PendingOperation, ResourceState},
     runtime::Timestamp,
     secrets::SecretsManager,
+    urn::Urn,
 };
 
 /// Who wrote a snapshot, and when.
@@ -34,6 +36,29 @@ pub struct Snapshot {
     pub metadata: serde_json::Map<String, serde_json::Value>,
     /// Parts of the format that this engine keeps, but does not interpret (snippets, extensions).
     pub extra: BTreeMap<String, serde_json::Value>,
+}
+
+impl Snapshot {
+    /// Returns the record of the root stack. It may have any name; of several, the one with the usual name counts.
+    #[must_use]
+    pub fn root_stack(&self) -> Option<&Arc<ResourceState>> {
+        let roots = || {
+            let live = self.resources.iter().filter(|state| !state.delete);
+            live.filter(|state| state.urn.is_root_stack())
+        };
+        let is_usual = |urn: &Urn| *urn == Urn::root_stack(urn.stack(), urn.project());
+        roots()
+            .find(|state| is_usual(&state.urn))
+            .or_else(|| roots().next())
+    }
+
+    /// Returns the stack's outputs.
+    #[must_use]
+    pub fn stack_outputs(&self) -> PropertyMap {
+        self.root_stack()
+            .map(|state| state.outputs.clone())
+            .unwrap_or_default()
+    }
 }
 
 impl std::fmt::Debug for Snapshot {

@@ -14,6 +14,7 @@ mod configuration;
 mod deployment;
 mod errors;
 mod fixture;
+mod inheritance;
 mod journal;
 mod options;
 mod pending;
