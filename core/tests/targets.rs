@@ -25,10 +25,10 @@ use stackwright::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
         HandshakeRequest, Provider, ProviderResult, UpdateRequest, UpdateResponse,
     },
-    resource::ResourceState,
+    resource::{Alias, PropertyDependencies, ResourceOptions, ResourceState},
     runtime::Runtime,
     secrets::Base64Provider,
-    state::{JournalEntry, JournalRecord, Ledger, Snapshot, integrity, journal::JournalReceiver},
+    state::{JournalEntry, JournalRecord, Ledger, Snapshot, integrity, journal::JournalReceiver, normalise},
     store::MemoryStore,
     urn::Urn,
 };
@@ -36,7 +36,7 @@ use stackwright::{
 /// How many resources programs know.
 const COUNT: usize = 6;
 
-/// Changes update most things; they replace `r1`, and `r2` after it was deleted, and every provider.
+/// Changes update most things; they replace number 1, and number 2 after it was deleted, and every provider.
 #[derive(Default)]
 struct Things {
     deleted: Mutex<BTreeSet<Urn>>,
@@ -53,8 +53,12 @@ impl Provider for Things {
     }
 
     async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let name = request.name.as_str();
-        Ok(difference(&request, name == "r1" || name == "r2", name == "r2"))
+        let number = &request.name[1..];
+        Ok(difference(
+            &request,
+            number == "1" || number == "2",
+            number == "2",
+        ))
     }
 
     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
@@ -107,6 +111,12 @@ struct Said {
     is_child: bool,
     /// The default provider, or one of two others.
     provider: usize,
+    /// Whether the program calls it by another name, with the usual one as an alias.
+    is_renamed: bool,
+    /// Whether it says what it depends on by a key that is no input.
+    by_key: bool,
+    /// Whether it is deleted with `r0`, `r3` or `r4`, where that comes before it.
+    deleted_with: Option<usize>,
 }
 
 /// What a program registers, in which order.
@@ -115,6 +125,8 @@ struct Script {
     resources: Vec<Said>,
     order: Vec<usize>,
     providers: Vec<u8>,
+    /// Whether each is registered when the one before has been answered, in the order of their numbers.
+    in_turn: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -133,6 +145,16 @@ fn urn(index: usize, is_child: bool) -> Urn {
     Urn::new("dev", "shop", parent, type_of(index), &format!("r{index}"))
 }
 
+/// The name by which a program calls a resource, and the one by which another may.
+fn names_of(index: usize, is_renamed: bool) -> (String, String) {
+    let (plain, other) = (format!("r{index}"), format!("s{index}"));
+    if is_renamed {
+        (other, plain)
+    } else {
+        (plain, other)
+    }
+}
+
 fn type_of(index: usize) -> &'static str {
     if index == 0 {
         "box:index:Box"
@@ -148,23 +170,41 @@ fn said() -> impl Strategy<Value = Said> {
         vec(prop::bool::weighted(0.3), COUNT),
         prop::bool::weighted(0.3),
         0..3_usize,
+        (
+            prop::bool::weighted(0.2),
+            prop::bool::weighted(0.2),
+            prop::option::weighted(0.2, prop::sample::select(vec![0_usize, 3, 4])),
+        ),
     )
-        .prop_map(|(present, value, depends_on, is_child, provider)| Said {
-            present,
-            value,
-            depends_on,
-            is_child,
-            provider,
+        .prop_map(|(present, value, depends_on, is_child, provider, more)| {
+            let (is_renamed, by_key, deleted_with) = more;
+            Said {
+                present,
+                value,
+                depends_on,
+                is_child,
+                provider,
+                is_renamed,
+                by_key,
+                deleted_with,
+            }
         })
 }
 
 fn script() -> impl Strategy<Value = Script> {
     let order: Vec<usize> = (0..COUNT).collect();
-    (vec(said(), COUNT), Just(order).prop_shuffle(), vec(0..2_u8, 2)).prop_map(
-        |(resources, order, providers)| Script {
-            resources,
-            order,
-            providers,
+    let order = Just(order).prop_shuffle();
+    (vec(said(), COUNT), order, vec(0..2_u8, 2), any::<bool>()).prop_map(
+        |(resources, mut order, providers, in_turn)| {
+            if in_turn {
+                order.sort_unstable();
+            }
+            Script {
+                resources,
+                order,
+                providers,
+                in_turn,
+            }
         },
     )
 }
@@ -174,6 +214,8 @@ fn aim() -> impl Strategy<Value = Aim> {
         .flat_map(|index| [urn(index, false).to_string(), urn(index, index != 0).to_string()])
         .collect();
     names.push("**::r2".to_owned());
+    names.push("**::?2".replace('?', "*"));
+    names.push("**::s*".to_owned());
     names.push("urn:pulumi:dev::shop::pulumi:providers:things::p*".to_owned());
     names.push(ALL.to_owned());
     names.push(NONE.to_owned());
@@ -217,10 +259,15 @@ impl Aim {
     /// Tells whether a resource is certainly left out.
     fn leaves_out(&self, state: &ResourceState) -> bool {
         let named: TargetSet = self.targets.iter().chain(&self.excludes).collect();
+        // The program may call it by its other name.
+        let name = state.urn.name();
+        let (first, number) = name.split_at(1);
+        let other = if first == "r" { "s" } else { "r" };
+        let other = state.urn.with_name(&format!("{other}{number}"));
         let worked_on = if self.targets.is_empty() {
-            !named.contains(&state.urn)
+            !(named.contains(&state.urn) && named.contains(&other))
         } else {
-            self.dependents || named.contains(&state.urn)
+            self.dependents || named.contains(&state.urn) || named.contains(&other)
         };
         !(worked_on || state.is_provider() || state.urn.is_root_stack())
     }
@@ -256,17 +303,37 @@ fn program(script: &Script) -> Arc<dyn Program> {
                 let parent = urns[0].clone().filter(|_| said.is_child);
                 let depends_on = urns.iter().zip(&said.depends_on);
                 let depends_on = depends_on.filter_map(|(urn, depends)| urn.clone().filter(|_| *depends));
-                let dependencies = depends_on.collect();
-                urns[index] = Some(urn(index, parent.is_some()));
+                let dependencies: Vec<Urn> = depends_on.collect();
+                let (name, former) = names_of(index, said.is_renamed);
+                let own = urn(index, parent.is_some()).with_name(&name);
+                let deleted_with = said.deleted_with.and_then(|host| urns[host].clone());
                 let mut registration = Registration {
                     resource_type: type_of(index).into(),
-                    name: format!("r{index}"),
+                    name,
                     custom: index != 0,
                     inputs: [("value", f64::from(said.value).into())].into_iter().collect(),
-                    dependencies,
                     parent,
+                    aliases: vec![Alias::Spec {
+                        name: Some(former),
+                        resource_type: None,
+                        stack: None,
+                        project: None,
+                        parent: None,
+                        no_parent: false,
+                    }],
+                    options: ResourceOptions {
+                        deleted_with,
+                        ..ResourceOptions::default()
+                    }
+                    .into(),
                     ..Registration::default()
                 };
+                if said.by_key {
+                    let by_key = [("absent".into(), dependencies)];
+                    registration.property_dependencies = Some(PropertyDependencies::from(by_key));
+                } else {
+                    registration.dependencies = dependencies;
+                }
                 // Children take over what their parent hands down, but not before that has been completed.
                 if registration.custom {
                     registration
@@ -274,7 +341,13 @@ fn program(script: &Script) -> Arc<dyn Program> {
                         .provider
                         .clone_from(&providers[said.provider]);
                 }
-                running.push(context.monitor.register(registration));
+                let registering = context.monitor.register(registration);
+                if script.in_turn {
+                    urns[index] = Some(registering.await?.urn);
+                } else {
+                    urns[index] = Some(own);
+                    running.push(registering);
+                }
             }
             for registration in running {
                 registration.await?;
@@ -319,8 +392,9 @@ impl JournalReceiver for Entries {
     }
 }
 
-/// What a crash after any of the entries would leave is valid, whether or not those are kept that change nothing.
-fn look_at_every_prefix(before: &Snapshot, entries: &[Arc<JournalEntry>]) {
+/// What a crash after any of the entries would leave is valid, whether or not those are kept that change nothing. With
+/// `in_turn` it is so in the very order of the entries.
+fn look_at_every_prefix(before: &Snapshot, entries: &[Arc<JournalEntry>], in_turn: bool) {
     for keeps_all in [true, false] {
         let mut ledger = Ledger::new(before.clone());
         for entry in entries
@@ -328,6 +402,17 @@ fn look_at_every_prefix(before: &Snapshot, entries: &[Arc<JournalEntry>]) {
             .filter(|entry| keeps_all || !entry.record.is_elided())
         {
             ledger.apply(entry).unwrap();
+            if keeps_all && in_turn {
+                let mut plain = Snapshot {
+                    resources: ledger.records().map(|record| Arc::clone(&record.state)).collect(),
+                    ..before.clone()
+                };
+                normalise(&mut plain).unwrap();
+                if let Err(error) = integrity::verify(&plain) {
+                    let told = tell(before, entries);
+                    panic!("as it stands after entry {}: {error}\n{told}", entry.sequence);
+                }
+            }
             let valid = ledger.compose().and_then(|snapshot| integrity::verify(&snapshot));
             if let Err(error) = valid {
                 let told = tell(before, entries);
@@ -374,8 +459,25 @@ fn tell(before: &Snapshot, entries: &[Arc<JournalEntry>]) -> String {
     records.chain(entries).collect::<Vec<_>>().join("\n")
 }
 
+/// Tells whether a resource was deleted, itself or with that with which it is.
+fn is_deleted(before: &Snapshot, deleted: &BTreeSet<Urn>, state: &ResourceState) -> bool {
+    let host = state.options.deleted_with.as_ref();
+    let host = host.and_then(|host| before.resources.iter().find(|other| other.urn == *host));
+    deleted.contains(&state.urn) || host.is_some_and(|host| is_deleted(before, deleted, host))
+}
+
+/// Returns a record with the plain names of all that it refers to: what is worked on may be renamed.
+fn with_plain_names(state: &ResourceState) -> String {
+    let text = format!("{state:?}");
+    (0..COUNT).fold(text, |text, index| {
+        text.replace(&format!("::s{index}"), &format!("::r{index}"))
+    })
+}
+
 fn needs(state: &ResourceState, name: &str) -> bool {
-    state.dependencies.iter().any(|urn| urn.name() == name)
+    let mut found = false;
+    state.for_each_dependency(|urn| found |= urn.name() == name);
+    found
 }
 
 /// Runs one operation with targets and looks at what it left.
@@ -392,7 +494,8 @@ async fn aimed(
     things.deleted.lock().unwrap().clear();
     entries.0.lock().unwrap().clear();
     let result = run(stack, kind, aim.options(), script).await;
-    look_at_every_prefix(&before, &entries.0.lock().unwrap());
+    let in_turn = script.in_turn && kind == OperationKind::Update && !aim.refresh;
+    look_at_every_prefix(&before, &entries.0.lock().unwrap(), in_turn);
     // A refresh with program brings components to what it says and keeps the needs of the rest, which may be a circle.
     let keeps_some = kind == OperationKind::Refresh && aim.runs_program;
     if let Some(error) = &result.error {
@@ -406,7 +509,10 @@ async fn aimed(
         );
     }
     // Who needed `r2` and does so no longer is deleted for its replacement, or has been changed by then: that is chance.
-    let is_chance = before.resources.iter().any(|state| needs(state, "r2"));
+    let is_chance = before
+        .resources
+        .iter()
+        .any(|state| needs(state, "r2") || needs(state, "s2"));
     assert!(
         is_chance || preview.error.is_some() == result.error.is_some(),
         "{:?} {:?}",
@@ -427,7 +533,7 @@ async fn aimed(
             continue;
         }
         // What had to go before a target could be replaced was made again.
-        if deleted.contains(&old.urn) {
+        if is_deleted(&before, &deleted, old) {
             assert_eq!(kind, OperationKind::Update, "{} was deleted", old.urn);
             continue;
         }
@@ -435,7 +541,8 @@ async fn aimed(
             .resources
             .iter()
             .find(|new| new.urn == old.urn && !new.delete);
-        assert_eq!(kept, Some(old), "{} was changed", old.urn);
+        let kept = kept.map(|kept| with_plain_names(kept));
+        assert_eq!(kept, Some(with_plain_names(old)), "{} was changed", old.urn);
     }
 }
 

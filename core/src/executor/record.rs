@@ -141,7 +141,7 @@ impl Executor {
             result_op,
             removed,
             marked,
-            in_place: step.op == StepOp::Refresh && !step.detail.persisted,
+            in_place: step.detail.in_place || step.op == StepOp::Refresh && !step.detail.persisted,
             new: recorded,
             elided,
             untargeted: step.detail.untargeted,

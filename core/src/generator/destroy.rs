@@ -96,7 +96,8 @@ impl Generator {
         };
         let former = former_names(&removals);
         let gone = live_urns(&left, &removals);
-        let stays = |urn: &Urn| !gone.contains(&self.claims.current_urn(urn)) && self.is_live(urn);
+        let goes = |urn: &Urn| gone.contains(urn) || gone.contains(&self.claims.current_urn(urn));
+        let stays = |urn: &Urn| !goes(urn) && self.is_live(urn);
         let mut condemned = Vec::with_capacity(left.len() + removals.len());
         let mut plain = Vec::with_capacity(condemned.capacity());
         let mut complete = Vec::with_capacity(condemned.capacity());

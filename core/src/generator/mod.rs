@@ -50,6 +50,7 @@ pub use claims::Claim;
 pub(crate) use claims::Claims;
 pub use empty::EmptyProgram;
 pub use purpose::Purpose;
+pub(crate) use targets::References;
 pub use targets::{TargetSet, Targeting};
 
 use build::new_state;
@@ -86,6 +87,8 @@ pub struct Generator {
     registry: Arc<ProviderRegistry>,
     components: Mutex<FxHashMap<Urn, outputs::Component>>,
     replaced: Mutex<Vec<StateRef>>,
+    /// Held while records are taken over that no registration has claimed.
+    keeping: tokio::sync::Mutex<()>,
     /// What is to be deleted although the program has registered it.
     removals: Mutex<Vec<destroy::Removal>>,
     /// `None` where nobody asks about plans.
@@ -132,6 +135,7 @@ impl Generator {
             registry,
             components: Mutex::default(),
             replaced: Mutex::default(),
+            keeping: tokio::sync::Mutex::default(),
             removals: Mutex::default(),
             planning: None,
             policies: None,

@@ -27,7 +27,8 @@ impl Generator {
             record: record.clone(),
             deferred: None,
         };
-        let urn = record.state.urn.clone();
+        // By the URN that the program has registered.
+        let urn = self.registered_urn(&record.state.urn);
         self.components
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -39,6 +40,7 @@ impl Generator {
     /// # Errors
     /// When the component is not waiting for its outputs, or the run is ending.
     pub async fn register_outputs(&self, urn: &Urn, outputs: PropertyMap) -> Result<(), Unanswered> {
+        let urn = &self.registered_urn(urn);
         if self.may_leave_out() && self.claims.is_unrecorded(urn) {
             return Ok(());
         }
@@ -68,7 +70,8 @@ impl Generator {
     fn custom_without_outputs(&self, urn: &Urn) -> Option<Component> {
         let old = self.claims.publishes(urn)?;
         let old = self.base.live(&old).cloned();
-        let mut record = self.executor.published_record(urn)?;
+        let former = || self.executor.published_record(&self.claims.former(urn)?);
+        let mut record = self.executor.published_record(urn).or_else(former)?;
         let state = Arc::clone(&record.state);
         if let Some(journal) = self.executor.journal() {
             record.state = journal.with_ledger(|ledger| ledger.get(record.id).cloned())??;

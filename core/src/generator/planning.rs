@@ -8,7 +8,7 @@ use crate::{
     generator::{Generator, Unanswered, register::Registering},
     plan::{Checked, GoalFacts, Planning},
     property::PropertyMap,
-    resource::ResourceState,
+    resource::{Goal, ResourceState},
     urn::Urn,
 };
 
@@ -57,6 +57,25 @@ impl Generator {
         planning
             .inputs(&facts)
             .map_err(|text| self.violated(&registering.urn, &text))
+    }
+
+    /// Takes what the program asks for of a resource that targets leave out: its inputs stay as they are recorded, and one
+    /// without a record is not made.
+    pub(super) fn plan_left_out(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) {
+        let Some(planning) = &self.planning else { return };
+        // The step of one that keeps a former URN is planned under that.
+        if old.is_some_and(|old| old.urn != *urn) {
+            return;
+        }
+        planning.left_out(&GoalFacts {
+            urn,
+            goal,
+            old,
+            inputs: old.map_or(&goal.inputs, |old| &old.inputs),
+            seed: &self.seed(urn),
+            imported: false,
+            checked: Checked::Once,
+        });
     }
 
     /// Looks at steps that are about to run. When one is refused, none of them may.

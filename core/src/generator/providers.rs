@@ -29,16 +29,29 @@ impl Generator {
         if !needed || !urn.resource_type().starts_with("pulumi:providers:") {
             return Ok(());
         }
-        match self.base.live(urn).filter(|record| self.claims.keep(record)) {
+        match self.base.live(urn).filter(|_| !self.claims.is_seen(urn)) {
             // Rare, and so it is kept out of what every registration has room for.
-            Some(record) => Box::pin(self.keep(record)).await,
+            Some(record) => {
+                Box::pin(async {
+                    let _turn = self.keeping.lock().await;
+                    match self.claims.take_over(record) {
+                        true => self.keep(record).await,
+                        false => Ok(()),
+                    }
+                })
+                .await
+            }
             None => Ok(()),
         }
     }
 
-    async fn keep(&self, record: &StateRef) -> Result<(), Unanswered> {
+    /// Takes a record over as it is that no registration has claimed. Registrations that claim it meanwhile wait for the
+    /// lock `keeping`, which the caller holds.
+    pub(super) async fn keep(&self, record: &StateRef) -> Result<(), Unanswered> {
         let detail = StepDetail {
             untargeted: true,
+            // Of old copies only their deletion is shown.
+            internal: record.state.delete,
             ..StepDetail::default()
         };
         let step = Step::new(

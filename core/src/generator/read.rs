@@ -39,7 +39,7 @@ impl Generator {
     async fn read_claimed(
         &self,
         claim: Claim,
-        goal: Goal,
+        mut goal: Goal,
         id: ResourceId,
     ) -> Result<RegisterOutcome, Unanswered> {
         let Claim { urn, old } = claim;
@@ -57,6 +57,7 @@ impl Generator {
         }
         if let Some(targeting) = self.options.targeting.as_deref() {
             Box::pin(self.aim_read(targeting, &urn, &goal)).await?;
+            self.aim_at_records(&mut goal);
         }
         let old = match old {
             Some(old) => Some(self.as_it_is(&urn, old).await),
@@ -107,7 +108,7 @@ impl Generator {
 
     /// Waits until no delete-before-replace looks at a record; one that was deleted then is only a reminder.
     async fn as_it_is(&self, urn: &Urn, old: StateRef) -> StateRef {
-        if self.claims.begin(urn, &old).await.is_none() {
+        if self.begin(urn, &old).await.is_none() {
             return old;
         }
         let mut state = ResourceState::clone(&old.state);

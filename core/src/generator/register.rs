@@ -105,7 +105,7 @@ impl Generator {
     async fn generate(
         &self,
         claim: Claim,
-        goal: Box<Goal>,
+        mut goal: Box<Goal>,
         skipped: Option<RegisterOutcome>,
     ) -> Result<Decision, Unanswered> {
         let Claim { urn, old } = claim;
@@ -117,7 +117,7 @@ impl Generator {
             return skipped.map(Decision::Answer);
         }
         let mut recreating = match &old {
-            Some(old) => self.claims.begin(&urn, old).await,
+            Some(old) => self.begin(&urn, old).await,
             None => None,
         };
         if let Some(targeting) = self.options.targeting.as_deref() {
@@ -125,6 +125,7 @@ impl Generator {
             if let Some(decision) = Box::pin(aimed).await? {
                 return Ok(decision);
             }
+            self.aim_at_records(&mut goal);
         }
         // Nothing is asked of a record that another's replacement has deleted already.
         let old = if self.deviates() && recreating.is_none() {
@@ -162,6 +163,15 @@ impl Generator {
             Box::pin(self.name(autonamer, &mut registering)).await?;
         }
         self.decide(&registering, recreating, imported).await
+    }
+
+    /// Waits until the record that a registration has claimed is not being taken over for something else, and until no
+    /// delete-before-replace looks at it; then tells the keys if that has deleted it.
+    pub(super) async fn begin(&self, urn: &Urn, old: &StateRef) -> Option<Vec<String>> {
+        if self.claims.is_kept(old.id) {
+            drop(self.keeping.lock().await);
+        }
+        self.claims.begin(urn, old).await
     }
 
     /// Waits for the records that the resource's own must stand behind.
@@ -238,7 +248,7 @@ impl Generator {
         Ok(outcome)
     }
 
-    fn seed(&self, urn: &Urn) -> Vec<u8> {
+    pub(super) fn seed(&self, urn: &Urn) -> Vec<u8> {
         if let Some(planned) = self.planned_seed(urn) {
             return planned;
         }

@@ -58,10 +58,16 @@ impl Monitor {
             return Err(WireStatus::invalid(text).into());
         };
         if !invoke.depends_on.is_empty() {
+            let generator = &self.0.generator;
+            let depends_on: Vec<_> = invoke
+                .depends_on
+                .iter()
+                .map(|urn| generator.registered_urn(urn))
+                .collect();
             let customs = tokio::select! {
                 biased;
-                customs = self.0.generator.settled(&invoke.depends_on) => customs,
-                () = self.0.generator.executor().control().stopped() => {
+                customs = generator.settled(&depends_on) => customs,
+                () = generator.executor().control().stopped() => {
                     return Err(Refused::Unanswered(Unanswered::Ending));
                 }
             };
@@ -74,7 +80,8 @@ impl Monitor {
             let inherited = invoke
                 .parent
                 .as_ref()
-                .and_then(|parent| self.0.parents.provider_for(parent, package));
+                .map(|parent| self.0.generator.registered_urn(parent))
+                .and_then(|parent| self.0.parents.provider_for(&parent, package));
             choice.provider = inherited.unwrap_or_default();
         }
         let what = Wanted::Token(&invoke.token);
@@ -124,8 +131,7 @@ impl Monitor {
     fn is_missing(&self, urn: &crate::urn::Urn) -> bool {
         self.0
             .generator
-            .executor()
-            .published(urn)
+            .record_of(urn)
             .is_none_or(|state| state.custom && !state.is_provider() && state.id.is_empty())
     }
 }

@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 
 use crate::{
     error::Error,
-    generator::{RegisterOutcome, Unanswered},
+    generator::{References, RegisterOutcome, Unanswered},
     monitor::{
         Monitor, Registered, Registration, WireStatus, defaults::Wanted, in_flight::Flight,
         open_claim::OpenClaim,
@@ -152,6 +152,12 @@ impl Monitor {
 
     /// Completes a registration with its parent, and with what that hands down.
     pub(super) fn adopt(&self, registration: &mut Registration) {
+        self.0.generator.refer_to_registered(References {
+            parent: &mut registration.parent,
+            dependencies: &mut registration.dependencies,
+            property_dependencies: registration.property_dependencies.as_mut(),
+            options: &mut registration.options,
+        });
         let is_root = registration.resource_type.as_str() == ROOT_STACK_TYPE;
         if registration.parent.is_none() && !registration.no_parent && !is_root {
             registration.parent = self.root_stack();

@@ -47,8 +47,8 @@ impl Constraint {
     /// been checked.
     pub(super) fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), String> {
         let found = match self.planned(urn) {
-            Some(planned) => of_request(planned, goal),
-            None => old.and_then(|old| violation::of_goal(&GoalPlan::unchanged(old, goal), goal)),
+            Some(planned) => of_request(urn, planned, goal),
+            None => old.and_then(|old| violation::of_goal(urn, &GoalPlan::unchanged(old, goal), goal)),
         };
         violates(urn, found)
     }
@@ -161,9 +161,9 @@ fn violates(urn: &Urn, found: Option<String>) -> Result<(), String> {
     }
 }
 
-fn of_request(planned: &ResourcePlan, goal: &Goal) -> Option<String> {
+fn of_request(urn: &Urn, planned: &ResourcePlan, goal: &Goal) -> Option<String> {
     match &planned.goal {
-        Some(planned) => violation::of_goal(planned, goal),
+        Some(planned) => violation::of_goal(urn, planned, goal),
         None => Some("resource unexpectedly not deleted".to_owned()),
     }
 }

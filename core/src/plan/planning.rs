@@ -92,6 +92,13 @@ impl Planning {
         Ok(())
     }
 
+    /// Takes the goal of a resource that targets leave out.
+    pub fn left_out(&self, facts: &GoalFacts<'_>) {
+        if let Some(recorder) = &self.recorder {
+            recorder.goal(facts);
+        }
+    }
+
     /// Looks at a step before it runs. Every step is looked at once, in the order in which those of one resource run.
     ///
     /// # Errors

@@ -6,10 +6,11 @@ use crate::{
     plan::{GoalPlan, PlanDiff, matching::matches, text::text},
     property::{Key, PropertyMap, PropertyValue},
     resource::{Alias, Goal, ProviderReference, UNKNOWN_ID},
+    urn::Urn,
 };
 
 /// Says what of a goal is not as it was planned; inputs are looked at elsewhere ([`of_properties`]).
-pub(super) fn of_goal(planned: &GoalPlan, goal: &Goal) -> Option<String> {
+pub(super) fn of_goal(urn: &Urn, planned: &GoalPlan, goal: &Goal) -> Option<String> {
     let options = &goal.options;
     of_identity(planned, goal)
         .or_else(|| {
@@ -26,13 +27,7 @@ pub(super) fn of_goal(planned: &GoalPlan, goal: &Goal) -> Option<String> {
                 &options.additional_secret_outputs,
             )
         })
-        .or_else(|| {
-            of_sets(
-                "aliases",
-                planned.aliases.iter().map(alias_text),
-                goal.aliases.iter().map(alias_text),
-            )
-        })
+        .or_else(|| of_aliases(urn, planned, goal))
         .or_else(|| of_sets("dependencies", &planned.dependencies, &goal.dependencies))
         .or_else(|| of_property_dependencies(planned, goal))
 }
@@ -117,6 +112,50 @@ fn of_sets<T: ToString>(
     let deleted = list("deleted", planned.difference(&real).map(String::as_str).collect());
     let parts: Vec<String> = added.into_iter().chain(deleted).collect();
     (!parts.is_empty()).then(|| format!("{what} changed: {}", parts.join("; ")))
+}
+
+/// The same alias may be written in several ways: what counts is which URN it stands for.
+fn of_aliases(urn: &Urn, planned: &GoalPlan, goal: &Goal) -> Option<String> {
+    let stands_for = |alias: &Alias, parent: &Option<Urn>| alias_urn(alias, urn, parent.as_ref());
+    let is_planned = |real: &&Alias| {
+        let real = stands_for(real, &goal.parent);
+        let mut aliases = planned.aliases.iter();
+        !aliases.any(|planned_alias| stands_for(planned_alias, &planned.parent) == real)
+    };
+    let is_real = |planned_alias: &&Alias| {
+        let planned_urn = stands_for(planned_alias, &planned.parent);
+        let mut aliases = goal.aliases.iter();
+        !aliases.any(|real| stands_for(real, &goal.parent) == planned_urn)
+    };
+    let added = goal.aliases.iter().filter(is_planned).map(alias_text);
+    let deleted = planned.aliases.iter().filter(is_real).map(alias_text);
+    of_sets("aliases", deleted.collect::<Vec<_>>(), added.collect::<Vec<_>>())
+}
+
+/// Returns the URN that an alias of the resource `urn` stands for.
+fn alias_urn(alias: &Alias, urn: &Urn, own_parent: Option<&Urn>) -> Urn {
+    match alias {
+        Alias::Urn(urn) => urn.clone(),
+        Alias::Spec {
+            name,
+            resource_type,
+            stack,
+            project,
+            parent,
+            no_parent,
+        } => {
+            let parent = parent.as_ref().or(own_parent).filter(|_| !no_parent);
+            Urn::new(
+                stack.as_deref().unwrap_or(urn.stack()),
+                project.as_deref().unwrap_or(urn.project()),
+                parent
+                    .filter(|parent| !parent.is_root_stack())
+                    .map_or("", Urn::qualified_type),
+                resource_type.as_deref().unwrap_or(urn.resource_type()),
+                name.as_deref().unwrap_or(urn.name()),
+            )
+        }
+    }
 }
 
 fn alias_text(alias: &Alias) -> String {
@@ -308,11 +347,12 @@ mod tests {
             ..Goal::default()
         };
         let planned = GoalPlan::of(&goal, PlanDiff::default());
-        assert_eq!(of_goal(&planned, &goal), None);
+        let urn = Urn::new("dev", "shop", "", "test:index:Thing", "a");
+        assert_eq!(of_goal(&urn, &planned, &goal), None);
         let said = |change: &dyn Fn(&mut Goal)| {
             let mut goal = goal.clone();
             change(&mut goal);
-            of_goal(&planned, &goal).unwrap()
+            of_goal(&urn, &planned, &goal).unwrap()
         };
         assert_eq!(
             said(&|goal| goal.custom = false),
@@ -333,6 +373,39 @@ mod tests {
         assert_eq!(
             said(&|goal| goal.options.custom_timeouts.create = Some(5.0)),
             "create timeout changed (expected 0)"
+        );
+    }
+
+    #[test]
+    fn an_alias_is_as_planned_however_it_is_written() {
+        let named = |name: &str| Alias::Spec {
+            name: Some(name.to_owned()),
+            resource_type: None,
+            stack: None,
+            project: None,
+            parent: None,
+            no_parent: false,
+        };
+        let parent = Urn::new("dev", "shop", "", "box:index:Box", "b");
+        let former = |name: &str| Urn::new("dev", "shop", "box:index:Box", "test:index:Thing", name);
+        let goal = |aliases| Goal {
+            resource_type: "test:index:Thing".into(),
+            name: "a".to_owned(),
+            custom: true,
+            parent: Some(parent.clone()),
+            aliases,
+            ..Goal::default()
+        };
+        let planned = GoalPlan::of(&goal(vec![Alias::Urn(former("old"))]), PlanDiff::default());
+        let said = |aliases| of_goal(&former("a"), &planned, &goal(aliases));
+        assert_eq!(said(vec![named("old")]), None);
+        assert_eq!(said(vec![named("old"), Alias::Urn(former("old"))]), None);
+        assert_eq!(
+            said(vec![named("older")]),
+            Some(format!(
+                "aliases changed: added name=older; deleted {}",
+                former("old")
+            ))
         );
     }
 

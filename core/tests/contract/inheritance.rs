@@ -6,9 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use stackwright::{
     Engine, Result, Stack, StackSettings,
+    event::EventPayload,
     monitor::Registration,
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, ProgramContext, from_fn},
+    property::PropertyMap,
     provider::Provider,
     resource::{PropertyDependencies, ResourceOptions, ResourceState},
     urn::Urn,
@@ -210,9 +212,21 @@ async fn outputs_of_a_root_stack_with_a_name_of_its_own_are_kept() {
     let provider: Arc<dyn Provider> = Arc::new(Scripted::default());
     let engine: Engine = engine().provider("echo", provider).build().unwrap();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
-    let result = run(&stack, OperationOptions::default(), Arc::new(OwnRoot)).await;
+    let program: Arc<dyn Program> = Arc::new(OwnRoot);
+    let operation = stack.start(OperationKind::Update, OperationOptions::default(), Some(program));
+    let mut events = operation.events();
+    let result = operation.wait().await;
     assert!(result.error.is_none(), "{:?}", result.error);
-    let expected = [("id", "id-a".into())].into_iter().collect();
+    let mut published = None;
+    while let Some(event) = events.next().await {
+        if let EventPayload::ResourceOutputs(step) = &event.payload
+            && step.metadata.urn.name() == "of-my-own"
+        {
+            published = step.metadata.new.as_ref().map(|new| new.0.outputs.clone());
+        }
+    }
+    let expected: PropertyMap = [("id", "id-a".into())].into_iter().collect();
+    assert_eq!(published, Some(expected.clone()));
     assert_eq!(result.outputs, expected);
     assert_eq!(record(&result, "of-my-own").unwrap().outputs, expected);
     assert_eq!(stack.outputs().await.unwrap(), expected);

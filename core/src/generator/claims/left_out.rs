@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::Claims;
+use super::{Claims, Taken};
 use crate::{
     state::{Base, EdgeKind, StateRef},
     urn::Urn,
@@ -18,6 +18,8 @@ pub(super) struct LeftOut {
     /// What these need and nobody had registered when they were left out. Who registers one of them must not come to
     /// need those that need it.
     late: FxHashSet<Urn>,
+    /// The URNs under which these stand in the state where the program has other ones for them, by the program's.
+    recorded: FxHashMap<Urn, Urn>,
 }
 
 /// How one resource stands to the registration of another.
@@ -28,6 +30,20 @@ pub(crate) enum Standing {
     Ahead(Arc<[Urn]>),
     /// It has not arrived, or later: what counts is what was recorded, under this URN. How far it has come is chance.
     Recorded(Urn),
+}
+
+impl Taken {
+    /// Tells whether a record is as the last run left it. Registrations are about records in use, never about old copies.
+    fn is_untouched(&self, record: &StateRef) -> bool {
+        let urn = &record.state.urn;
+        let current = self.old_to_new.get(urn).unwrap_or(urn);
+        let is_used = self.registrations.contains_key(current) || self.deleted.contains_key(urn);
+        let is_reserved = self
+            .reserved
+            .get(&record.id)
+            .is_some_and(|progress| !progress.done);
+        !(is_used && !record.state.delete || is_reserved || self.operated.contains(&record.id))
+    }
 }
 
 impl Claims {
@@ -71,6 +87,48 @@ impl Claims {
                 }
             }
         }
+    }
+
+    /// Notes that the registration of `urn` is left out with a record that keeps its former URN.
+    pub(crate) fn keep_former(&self, urn: &Urn, former: &Urn) {
+        let mut taken = self.taken();
+        taken.left_out.recorded.insert(urn.clone(), former.clone());
+    }
+
+    /// Tells whether any record that was left out keeps a former URN.
+    pub(crate) fn has_former(&self) -> bool {
+        !self.taken().left_out.recorded.is_empty()
+    }
+
+    /// Returns the former URN that the record of `urn` keeps, where it does.
+    pub(crate) fn former(&self, urn: &Urn) -> Option<Urn> {
+        self.taken().left_out.recorded.get(urn).cloned()
+    }
+
+    /// Returns the URN that the program has registered for a record that keeps its former URN, `former`.
+    pub(crate) fn registered_as(&self, former: &Urn) -> Option<Urn> {
+        let taken = self.taken();
+        let urn = taken.old_to_new.get(former)?;
+        taken.left_out.recorded.contains_key(urn).then(|| urn.clone())
+    }
+
+    /// Takes over, with a record that is left out, another one that it needs; false when this run deals with that anyway,
+    /// or has deleted it.
+    pub(crate) fn take_over(&self, record: &StateRef) -> bool {
+        let mut taken = self.taken();
+        taken.is_untouched(record) && taken.operated.insert(record.id) && taken.kept.insert(record.id)
+    }
+
+    /// Tells whether this run has not dealt with a record so far.
+    pub(crate) fn is_untouched(&self, record: &StateRef) -> bool {
+        self.taken().is_untouched(record)
+    }
+
+    /// Tells whether the registration of `other` arrived before that of `urn`.
+    pub(crate) fn arrived_before(&self, other: &Urn, urn: &Urn) -> bool {
+        let taken = self.taken();
+        let arrival = |urn: &Urn| taken.registrations.get(urn).map(|progress| progress.arrival);
+        matches!((arrival(other), arrival(urn)), (Some(other), Some(own)) if other < own)
     }
 
     /// Tells whether something that was left out needs `urn`, which nobody had registered then.

@@ -56,7 +56,7 @@ struct Taken {
     operated: FxHashSet<StateId>,
     /// Records that were given up again, as they had been found by then.
     forgone: FxHashMap<StateId, StateRef>,
-    /// Providers that are used although no registration has claimed them.
+    /// Records that were taken over as they are although no registration had claimed them.
     kept: FxHashSet<StateId>,
     /// Records that a delete-before-replace is looking at or has deleted.
     reserved: FxHashMap<StateId, Progress>,
@@ -240,15 +240,7 @@ impl Claims {
         }
     }
 
-    /// Notes that the record of a provider that no registration has claimed is still in use; true the first time.
-    pub(crate) fn keep(&self, record: &StateRef) -> bool {
-        let mut taken = self.taken();
-        !taken.registrations.contains_key(&record.state.urn)
-            && taken.operated.insert(record.id)
-            && taken.kept.insert(record.id)
-    }
-
-    /// Tells whether [`Self::keep`] has kept a record.
+    /// Tells whether [`Self::take_over`] has taken a record over.
     pub(crate) fn is_kept(&self, id: StateId) -> bool {
         self.taken().kept.contains(&id)
     }

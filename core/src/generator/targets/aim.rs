@@ -32,8 +32,9 @@ impl Generator {
         let needs = dependencies_of(goal);
         let worked_on = self.is_worked_on(targeting, urn, goal, &needs);
         if !worked_on && recreating.is_none() {
+            self.plan_left_out(urn, goal, old.map(|old| &*old.state));
             return match old {
-                Some(old) => self.leave_out(urn, old).map(Some),
+                Some(old) => self.leave_out(urn, old, goal).await.map(Some),
                 None => self
                     .skip_create(urn, goal, None)
                     .await
@@ -180,7 +181,7 @@ impl Generator {
                     search.ahead.push((urn, needs));
                     continue;
                 }
-                Standing::Decided => self.executor.published(&urn).or_else(|| recorded(&urn)),
+                Standing::Decided => self.record_of(&urn).or_else(|| recorded(&urn)),
                 Standing::Recorded(former) => recorded(&former),
             };
             if let Some(state) = state {

@@ -1,37 +1,57 @@
 //! Registrations that are left out: records that are taken over as they are, and resources that are not created.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
     executor::{Step, StepDetail, StepOp},
     generator::{
         Generator, Purpose, Unanswered,
         build::new_state,
+        claims::Awaited,
         planned::{Planned, done, step},
         register::Decision,
     },
     resource::{Goal, ProviderReference, ResourceState},
-    state::StateRef,
+    state::{EdgeKind, StateRef},
     urn::Urn,
 };
 
 impl Generator {
-    /// Takes a record over as it is, whatever the program says, together with all that it needs.
-    pub(super) fn leave_out(&self, urn: &Urn, old: &StateRef) -> Result<Decision, Unanswered> {
+    /// Takes a record over as it is, whatever the program says, together with all that it needs. One that was found under
+    /// a former URN keeps it.
+    pub(super) async fn leave_out(
+        &self,
+        urn: &Urn,
+        old: &StateRef,
+        goal: &Goal,
+    ) -> Result<Decision, Unanswered> {
         self.refuse_gaps(urn, &old.state)?;
+        if self.options.purpose == Purpose::Update {
+            self.refuse_changed_provider(urn, &old.state, goal).await?;
+        }
         self.claims.leave_out(urn, old, &self.base);
-        if self.options.purpose == Purpose::Refresh && old.state.custom && old.state.urn == *urn {
+        if old.state.urn != *urn {
+            self.claims.keep_former(urn, &old.state.urn);
+        }
+        if self.options.purpose == Purpose::Refresh && old.state.custom {
             // What is not read needs no step, and is there all the same for what asks about it.
             self.claims.leave_unrecorded(urn);
             self.executor.publish(old);
             return Ok(Decision::Answer(done(Arc::clone(&old.state))));
         }
-        let new = under_present_urn(urn, old);
-        let step = untargeted(old, &new);
+        if self.options.purpose == Purpose::Update {
+            self.take_over_needs(old).await?;
+        }
+        let mut step = untargeted(old, &old.state);
+        if let Some(step) = step.as_mut().filter(|_| self.claims.is_kept(old.id)) {
+            // Something that was left out needs it, with which it was taken over, and shown.
+            step.detail.in_place = true;
+            step.detail.internal = true;
+        }
         Ok(Decision::Run(Planned {
             urn: urn.clone(),
             old: Some(old.clone()),
-            new,
+            new: Arc::clone(&old.state),
             chain: vec![step],
         }))
     }
@@ -45,6 +65,7 @@ impl Generator {
         keys: &[String],
     ) -> Result<Decision, Unanswered> {
         let mut new = new_state(goal, urn.clone(), Some(&old.state));
+        self.refer_to_records(&mut new);
         new.inputs = old.state.inputs.clone();
         let new = Arc::new(new);
         let provider = self.provider_of(urn, goal).await?;
@@ -57,6 +78,83 @@ impl Generator {
             new,
             chain: vec![replace, create],
         }))
+    }
+
+    /// Takes over what a record needs and this run has not come to: the program may not register it any more, and in the
+    /// journal each record stands after what it needs.
+    async fn take_over_needs(&self, record: &StateRef) -> Result<(), Unanswered> {
+        let Some(position) = self.base.position(&record.state.urn) else {
+            return Ok(());
+        };
+        let _turn = self.keeping.lock().await;
+        for need in self.untouched_needs(position) {
+            let record = &self.base.records()[need];
+            if self.claims.take_over(record) {
+                self.keep(record).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the positions in the base of what a record needs, directly or not, as far as the run has not dealt with it,
+    /// each after what it needs itself.
+    fn untouched_needs(&self, position: usize) -> Vec<usize> {
+        let records = self.base.records();
+        let mut needs = BTreeSet::new();
+        let mut pending = vec![position];
+        while let Some(user) = pending.pop() {
+            for (need, kind) in self.base.graph().dependencies(user) {
+                let record = &records[need];
+                let is_meant = if kind == EdgeKind::Provider {
+                    // Providers are referred to by their ids, too: an old copy is another one.
+                    let reference = records[user].state.provider.rsplit_once("::");
+                    reference.is_some_and(|(_, id)| id == record.state.id.as_str())
+                } else {
+                    !record.state.delete && record.state.view_of.is_none()
+                };
+                if is_meant && self.claims.is_untouched(record) && needs.insert(need) {
+                    pending.push(need);
+                }
+            }
+        }
+        needs.into_iter().collect()
+    }
+
+    /// Refuses to leave out a resource for which the program names another provider, unless it has registered the recorded
+    /// one before.
+    async fn refuse_changed_provider(
+        &self,
+        urn: &Urn,
+        old: &ResourceState,
+        goal: &Goal,
+    ) -> Result<(), Unanswered> {
+        // What was deleted already for a replacement is only a reminder.
+        if old.provider.is_empty() || old.provider == goal.provider || old.pending_replacement {
+            return Ok(());
+        }
+        let Ok(reference) = ProviderReference::parse(&old.provider) else {
+            return Ok(());
+        };
+        let provider = self.claims.current_urn(&reference.urn);
+        if self.claims.arrived_before(&provider, urn)
+            && let Awaited::Failed(_) = self.claims.wait_for(urn, vec![provider.clone()]).await
+        {
+            // The recorded one stays as it is.
+            return Ok(());
+        }
+        let registered = self.executor.published(&provider);
+        if registered.is_some_and(|provider| provider.id == reference.id) {
+            return Ok(());
+        }
+        Err(self.lost_provider(urn, &reference))
+    }
+
+    fn lost_provider(&self, urn: &Urn, provider: &ProviderReference) -> Unanswered {
+        let text = format!(
+            "provider {provider} for resource {urn} has not been registered yet, this is due to a change of providers \
+             mixed with --target. Change your program back to the original providers"
+        );
+        self.bail(Some(urn), text)
     }
 
     /// Refuses to take over a record that refers to what is not recorded.
@@ -105,11 +203,7 @@ impl Generator {
             None => Ok(()),
             Some(user) => {
                 let reference = ProviderReference::new(old.state.urn.clone(), old.state.id.clone());
-                let text = format!(
-                    "provider {reference} for resource {user} has not been registered yet, this is due to a change of \
-                     providers mixed with --target. Change your program back to the original providers"
-                );
-                Err(self.bail(Some(&user), text))
+                Err(self.lost_provider(&user, &reference))
             }
         }
     }
@@ -123,14 +217,4 @@ pub(super) fn untargeted(old: &StateRef, new: &Arc<ResourceState>) -> Option<Ste
     };
     let step = Step::new(StepOp::Same, Some(old.clone()), Some(Arc::clone(new)));
     step.map(|step| step.with_detail(detail))
-}
-
-/// Returns the very record; one that was found under a former URN stands under its present one from now on.
-fn under_present_urn(urn: &Urn, old: &StateRef) -> Arc<ResourceState> {
-    let mut state = Arc::clone(&old.state);
-    if state.urn != *urn {
-        let renamed = Arc::make_mut(&mut state);
-        renamed.aliases = vec![std::mem::replace(&mut renamed.urn, urn.clone())];
-    }
-    state
 }

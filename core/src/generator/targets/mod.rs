@@ -7,9 +7,11 @@ mod aim;
 mod decide;
 mod glob;
 mod leave_out;
+mod names;
 mod set;
 mod spare;
 
+pub(crate) use names::References;
 pub use set::TargetSet;
 
 use crate::urn::Urn;

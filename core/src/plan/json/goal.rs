@@ -52,14 +52,19 @@ pub(super) struct GoalJson<D> {
 #[derive(Serialize, Deserialize, Default)]
 #[serde(rename_all = "PascalCase", default)]
 pub(super) struct AliasJson {
-    #[serde(rename = "URN")]
+    #[serde(rename = "URN", alias = "urn")]
     urn: String,
+    #[serde(alias = "name")]
     name: String,
-    #[serde(rename = "Type")]
+    #[serde(rename = "Type", alias = "type")]
     resource_type: String,
+    #[serde(alias = "project")]
     project: String,
+    #[serde(alias = "stack")]
     stack: String,
+    #[serde(alias = "parent")]
     parent: String,
+    #[serde(alias = "noParent")]
     no_parent: bool,
 }
 

@@ -136,8 +136,9 @@ fn manifest(raw: Option<&RawValue>) -> Result<Manifest> {
 
 fn resources(raw: Option<&RawValue>) -> Result<FxHashMap<Urn, ResourcePlan>> {
     let raw: Option<BTreeMap<String, &RawValue>> = optional(raw, "resourcePlans")?;
-    let raw = raw.ok_or_else(|| refuse("resourcePlans", "it is missing"))?;
-    raw.into_iter()
+    // The plan of a stack without resources may leave them out.
+    raw.unwrap_or_default()
+        .into_iter()
         .map(|(name, raw)| {
             let place = format!("resourcePlans[{name:?}]");
             let urn = Urn::parse(&name).map_err(|error| refuse(&place, error))?;

@@ -36,7 +36,6 @@ async fn a_document_that_is_no_plan_is_refused_with_the_place() {
     for (document, place) in [
         ("{", "the document: "),
         ("{}", "manifest: it is missing"),
-        (r#"{"manifest": {}}"#, "resourcePlans: it is missing"),
         (
             r#"{"manifest": {}, "resourcePlans": 1}"#,
             "resourcePlans: invalid type",
@@ -85,6 +84,38 @@ async fn a_document_that_is_no_plan_is_refused_with_the_place() {
     );
     let said = refusal(&with_resource(&deep)).await;
     assert!(said.contains("nest deeper than"), "{said}");
+}
+
+#[tokio::test]
+async fn a_document_without_resource_plans_is_an_empty_plan() {
+    for document in [
+        r#"{"manifest": {}}"#,
+        r#"{"manifest": {}, "resourcePlans": null}"#,
+        r#"{"manifest": {}, "resourcePlans": {}}"#,
+    ] {
+        let plan = read(document, None, &provider()).await.unwrap();
+        assert!(plan.resources.is_empty(), "{document}");
+    }
+}
+
+#[tokio::test]
+async fn names_of_members_of_an_alias_may_begin_with_a_small_letter() {
+    let alias = r#"{"urn": "", "name": "old", "type": "", "project": "", "stack": "", "parent": "", "noParent": true}"#;
+    let goal = format!(
+        r#"{{"type": "test:index:Thing", "name": "a", "customTimeouts": {{}}, "structuredAliases": [{alias}]}}"#
+    );
+    let document = with_resource(&format!(r#"{{"goal": {goal}}}"#));
+    let plan = read(&document, None, &provider()).await.unwrap();
+    let goal = plan.resource(&Urn::parse(URN).unwrap()).unwrap().goal.clone();
+    let expected = Alias::Spec {
+        name: Some("old".into()),
+        resource_type: None,
+        stack: None,
+        project: None,
+        parent: None,
+        no_parent: true,
+    };
+    assert_eq!(goal.unwrap().aliases, [expected]);
 }
 
 #[tokio::test]
