@@ -194,8 +194,13 @@ fn said() -> impl Strategy<Value = Said> {
 fn script() -> impl Strategy<Value = Script> {
     let order: Vec<usize> = (0..COUNT).collect();
     let order = Just(order).prop_shuffle();
-    (vec(said(), COUNT), order, vec(0..2_u8, 2), any::<bool>()).prop_map(
-        |(resources, mut order, providers, in_turn)| {
+    (
+        vec(said(), COUNT),
+        order,
+        vec(0..2_u8, 2),
+        prop::bool::weighted(0.6),
+    )
+        .prop_map(|(resources, mut order, providers, in_turn)| {
             if in_turn {
                 order.sort_unstable();
             }
@@ -205,8 +210,7 @@ fn script() -> impl Strategy<Value = Script> {
                 providers,
                 in_turn,
             }
-        },
-    )
+        })
 }
 
 fn aim() -> impl Strategy<Value = Aim> {
@@ -382,12 +386,16 @@ async fn run(
 
 /// Keeps the entries of the journal.
 #[derive(Default)]
-struct Entries(Mutex<Vec<Arc<JournalEntry>>>);
+struct Entries {
+    kept: Mutex<Vec<Arc<JournalEntry>>>,
+    /// Whether all programs register things in the same order, each when the one before has been answered.
+    in_turn: bool,
+}
 
 #[async_trait]
 impl JournalReceiver for Entries {
     async fn receive(&self, entry: &Arc<JournalEntry>) -> Result<()> {
-        self.0.lock().unwrap().push(Arc::clone(entry));
+        self.kept.lock().unwrap().push(Arc::clone(entry));
         Ok(())
     }
 }
@@ -492,10 +500,10 @@ async fn aimed(
     let before = stack.snapshot().await.unwrap();
     let preview = run(stack, kind, aim.options().preview(), script).await;
     things.deleted.lock().unwrap().clear();
-    entries.0.lock().unwrap().clear();
+    entries.kept.lock().unwrap().clear();
     let result = run(stack, kind, aim.options(), script).await;
-    let in_turn = script.in_turn && kind == OperationKind::Update && !aim.refresh;
-    look_at_every_prefix(&before, &entries.0.lock().unwrap(), in_turn);
+    let in_turn = entries.in_turn && kind == OperationKind::Update && !aim.refresh;
+    look_at_every_prefix(&before, &entries.kept.lock().unwrap(), in_turn);
     // A refresh with program brings components to what it says and keeps the needs of the rest, which may be a circle.
     let keeps_some = kind == OperationKind::Refresh && aim.runs_program;
     if let Some(error) = &result.error {
@@ -560,7 +568,10 @@ async fn play(first: Script, second: Script, aims: Vec<Aim>) {
         .provider("things", provider)
         .build()
         .unwrap();
-    let entries = Arc::new(Entries::default());
+    let entries = Arc::new(Entries {
+        in_turn: first.in_turn && second.in_turn,
+        ..Entries::default()
+    });
     let settings = StackSettings {
         journal: Some(Arc::clone(&entries) as _),
         ..StackSettings::default()
@@ -597,13 +608,13 @@ async fn play(first: Script, second: Script, aims: Vec<Aim>) {
     .await;
     aimed(&stack, &things, &entries, OperationKind::Update, &aims[2], &first).await;
     let before = stack.snapshot().await.unwrap();
-    entries.0.lock().unwrap().clear();
+    entries.kept.lock().unwrap().clear();
     let brought_about = plain(&stack, &second).await;
     assert!(
         brought_about.error.is_none(),
         "{:?}\n{}",
         brought_about.error,
-        tell(&before, &entries.0.lock().unwrap())
+        tell(&before, &entries.kept.lock().unwrap())
     );
     let again = plain(&stack, &second).await;
     assert!(again.error.is_none(), "{:?}", again.error);

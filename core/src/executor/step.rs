@@ -55,7 +55,7 @@ pub struct StepDetail {
     pub skipped_create: bool,
     /// Same: the record was left out by targets and is taken over as it is.
     pub untargeted: bool,
-    /// Same: this run has taken the record over before, so that it keeps its place.
+    /// Same and Update: this run has taken the record over before, so that it keeps its place.
     pub in_place: bool,
     /// Refresh: the program has just registered the record, which therefore moves to the end of the new ones.
     pub persisted: bool,

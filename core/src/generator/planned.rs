@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use crate::{
     executor::{Step, StepDetail, StepOp},
     generator::{
@@ -55,7 +57,10 @@ impl Generator {
         let Planned { urn, old, new, chain } = planned;
         let mut steps = Vec::with_capacity(chain.len());
         steps.extend(chain.into_iter().flatten());
-        let chain = steps;
+        let mut chain = steps;
+        if old.as_ref().is_some_and(|old| self.claims.is_kept(old.id)) {
+            chain.iter_mut().for_each(keep_place);
+        }
         let replaced = chain
             .iter()
             .find(|step| step.op == StepOp::CreateReplacement && step.detail.pending_delete)
@@ -126,6 +131,21 @@ impl Generator {
             })
             .collect()
     }
+}
+
+/// Lets a record stay where it was taken over, before what needs it, unless it comes to need what it did not.
+fn keep_place(step: &mut Step) {
+    let (Some(old), Some(new)) = (&step.old, &step.new) else {
+        return;
+    };
+    let mut needs = FxHashSet::default();
+    old.state.for_each_dependency(|urn| {
+        needs.insert(urn);
+    });
+    let mut has_more = old.state.provider != new.provider;
+    new.for_each_dependency(|urn| has_more |= !needs.contains(urn));
+    let goes_on = matches!(step.op, StepOp::Same | StepOp::Update);
+    step.detail.in_place |= goes_on && !has_more;
 }
 
 /// Builds a step of a chain.

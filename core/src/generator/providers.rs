@@ -34,7 +34,7 @@ impl Generator {
             Some(record) => {
                 Box::pin(async {
                     let _turn = self.keeping.lock().await;
-                    match self.claims.take_over(record) {
+                    match self.claims.take_over(record, &self.base) {
                         true => self.keep(record).await,
                         false => Ok(()),
                     }

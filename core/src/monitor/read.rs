@@ -81,6 +81,8 @@ impl Monitor {
         registration.options.deleted_with = None;
         let mut goal = Box::new(goal_of(&mut registration));
         goal.property_dependencies = PropertyDependencies::new();
+        let generator = &self.0.generator;
+        generator.expect_provider(|| self.default_asked_for(&registration));
         let claim = self.claim(&goal)?;
         Ok((flight, claim, goal))
     }

@@ -136,6 +136,9 @@ impl Monitor {
         }
         self.adopt(registration);
         let goal = Box::new(goal_of(registration));
+        self.0
+            .generator
+            .expect_provider(|| self.default_asked_for(registration));
         let claim = self.claim(&goal)?;
         // A child whose parent's URN was computed may come next.
         self.0.parents.record(claim.urn(), registration, &goal);

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Claims, Taken};
 use crate::{
-    state::{Base, EdgeKind, StateRef},
+    state::{Base, EdgeKind, StateId, StateRef},
     urn::Urn,
 };
 
@@ -20,6 +20,8 @@ pub(super) struct LeftOut {
     late: FxHashSet<Urn>,
     /// The URNs under which these stand in the state where the program has other ones for them, by the program's.
     recorded: FxHashMap<Urn, Urn>,
+    /// Default providers that registrations ask for, with how many had arrived before the first of these.
+    expected: FxHashMap<Urn, u32>,
 }
 
 /// How one resource stands to the registration of another.
@@ -114,14 +116,41 @@ impl Claims {
 
     /// Takes over, with a record that is left out, another one that it needs; false when this run deals with that anyway,
     /// or has deleted it.
-    pub(crate) fn take_over(&self, record: &StateRef) -> bool {
+    pub(crate) fn take_over(&self, record: &StateRef, base: &Base) -> bool {
         let mut taken = self.taken();
-        taken.is_untouched(record) && taken.operated.insert(record.id) && taken.kept.insert(record.id)
+        if !taken.is_untouched(record) {
+            return false;
+        }
+        taken.operated.insert(record.id);
+        if !record.state.delete {
+            taken.left_out.records.extend(base.position(&record.state.urn));
+        }
+        taken.kept.insert(record.id)
+    }
+
+    /// The same for the old copy of a provider that this run has replaced.
+    pub(crate) fn take_over_copy(&self, id: StateId) -> bool {
+        self.taken().kept.insert(id)
     }
 
     /// Tells whether this run has not dealt with a record so far.
     pub(crate) fn is_untouched(&self, record: &StateRef) -> bool {
         self.taken().is_untouched(record)
+    }
+
+    /// Notes that the registration that arrives next asks for a default provider, which it registers in its own time.
+    pub(crate) fn expect(&self, provider: Urn) {
+        let mut taken = self.taken();
+        let arrivals = taken.arrivals;
+        taken.left_out.expected.entry(provider).or_insert(arrivals);
+    }
+
+    /// Tells whether a registration that arrived before that of `urn` asks for a default provider.
+    pub(crate) fn is_expected(&self, provider: &Urn, urn: &Urn) -> bool {
+        let taken = self.taken();
+        let arrival = taken.registrations.get(urn).map(|progress| progress.arrival);
+        let expected = taken.left_out.expected.get(provider);
+        matches!((expected, arrival), (Some(before), Some(arrival)) if *before + 1 < arrival)
     }
 
     /// Tells whether the registration of `other` arrived before that of `urn`.

@@ -1,6 +1,9 @@
 //! Registrations that are left out: records that are taken over as they are, and resources that are not created.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, PoisonError},
+};
 
 use crate::{
     executor::{Step, StepDetail, StepOp},
@@ -45,7 +48,6 @@ impl Generator {
         let mut step = untargeted(old, &old.state);
         if let Some(step) = step.as_mut().filter(|_| self.claims.is_kept(old.id)) {
             // Something that was left out needs it, with which it was taken over, and shown.
-            step.detail.in_place = true;
             step.detail.internal = true;
         }
         Ok(Decision::Run(Planned {
@@ -89,11 +91,45 @@ impl Generator {
         let _turn = self.keeping.lock().await;
         for need in self.untouched_needs(position) {
             let record = &self.base.records()[need];
-            if self.claims.take_over(record) {
+            if let Some(copy) = self.replaced_copy(record) {
+                self.keep_copy(&copy).await?;
+            } else if self.claims.take_over(record, &self.base) {
                 self.keep(record).await?;
             }
         }
         Ok(())
+    }
+
+    /// Takes over, before the record at `position`, its provider's old copy, where this run has replaced that.
+    pub(super) async fn take_over_provider(&self, position: usize) -> Result<(), Unanswered> {
+        for (need, kind) in self.base.graph().dependencies(position) {
+            if kind == EdgeKind::Provider
+                && self.is_meant(position, need, kind)
+                && let Some(copy) = self.replaced_copy(&self.base.records()[need])
+            {
+                self.keep_copy(&copy).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn keep_copy(&self, copy: &StateRef) -> Result<(), Unanswered> {
+        match self.claims.take_over_copy(copy.id) {
+            true => self.keep(copy).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Tells whether the record at `user` needs the very one at `need`, which has the URN that it refers to.
+    fn is_meant(&self, user: usize, need: usize, kind: EdgeKind) -> bool {
+        let records = self.base.records();
+        let state = &records[need].state;
+        if kind != EdgeKind::Provider {
+            return !state.delete && state.view_of.is_none();
+        }
+        // Providers are referred to by their ids, too: an old copy is another one.
+        let reference = records[user].state.provider.rsplit_once("::");
+        reference.is_some_and(|(_, id)| id == state.id.as_str())
     }
 
     /// Returns the positions in the base of what a record needs, directly or not, as far as the run has not dealt with it,
@@ -105,19 +141,26 @@ impl Generator {
         while let Some(user) = pending.pop() {
             for (need, kind) in self.base.graph().dependencies(user) {
                 let record = &records[need];
-                let is_meant = if kind == EdgeKind::Provider {
-                    // Providers are referred to by their ids, too: an old copy is another one.
-                    let reference = records[user].state.provider.rsplit_once("::");
-                    reference.is_some_and(|(_, id)| id == record.state.id.as_str())
-                } else {
-                    !record.state.delete && record.state.view_of.is_none()
-                };
-                if is_meant && self.claims.is_untouched(record) && needs.insert(need) {
+                if !self.is_meant(user, need, kind) || needs.contains(&need) {
+                    continue;
+                }
+                if self.claims.is_untouched(record) {
+                    needs.insert(need);
                     pending.push(need);
+                } else if kind == EdgeKind::Provider && self.replaced_copy(record).is_some() {
+                    needs.insert(need);
                 }
             }
         }
         needs.into_iter().collect()
+    }
+
+    /// Returns a record as the old copy that it is, where this run has replaced what it records.
+    fn replaced_copy(&self, record: &StateRef) -> Option<StateRef> {
+        let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut copy = replaced.iter().find(|copy| copy.id == record.id)?.clone();
+        Arc::make_mut(&mut copy.state).delete = true;
+        Some(copy)
     }
 
     /// Refuses to leave out a resource for which the program names another provider, unless it has registered the recorded
@@ -136,15 +179,20 @@ impl Generator {
             return Ok(());
         };
         let provider = self.claims.current_urn(&reference.urn);
-        if self.claims.arrived_before(&provider, urn)
-            && let Awaited::Failed(_) = self.claims.wait_for(urn, vec![provider.clone()]).await
-        {
-            // The recorded one stays as it is.
+        let is_named = ProviderReference::parse(&goal.provider).is_ok_and(|named| named.urn == provider);
+        if !is_named && self.claims.is_expected(&provider, urn) {
             return Ok(());
         }
-        let registered = self.executor.published(&provider);
-        if registered.is_some_and(|provider| provider.id == reference.id) {
-            return Ok(());
+        // Whether one that arrives later has been registered already is chance.
+        if self.claims.arrived_before(&provider, urn) {
+            if let Awaited::Failed(_) = self.claims.wait_for(urn, vec![provider.clone()]).await {
+                // The recorded one stays as it is.
+                return Ok(());
+            }
+            let registered = self.executor.published(&provider);
+            if registered.is_some_and(|provider| provider.id == reference.id) {
+                return Ok(());
+            }
         }
         Err(self.lost_provider(urn, &reference))
     }

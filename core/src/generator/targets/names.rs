@@ -61,6 +61,15 @@ impl Generator {
         registered.flatten().unwrap_or_else(|| urn.clone())
     }
 
+    /// Notes that the next registration asks for a default provider, in runs that want to know.
+    pub(crate) fn expect_provider(&self, provider: impl FnOnce() -> Option<Urn>) {
+        if self.options.targeting.is_some()
+            && let Some(provider) = provider()
+        {
+            self.claims.expect(provider);
+        }
+    }
+
     /// Has a record refer to others as these are recorded.
     pub(in crate::generator) fn refer_to_records(&self, state: &mut ResourceState) {
         self.refer_as_recorded(References {

@@ -53,6 +53,7 @@ impl Generator {
         for position in self.left_as_they_are(&doomed.goes) {
             let record = &self.base.records()[position];
             let record = forgone.get(&record.id).unwrap_or(record);
+            self.take_over_provider(position).await.ok()?;
             if let Some(mut step) = untargeted(record, &record.state) {
                 self.plan_steps(std::slice::from_ref(&step)).ok()?;
                 self.executor.run_step(&mut step).await.ok()?;

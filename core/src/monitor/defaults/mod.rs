@@ -14,7 +14,7 @@ use smol_str::SmolStr;
 use crate::{
     error::Error,
     generator::Unanswered,
-    monitor::{Monitor, PackageChoice, WireStatus, register::Refused},
+    monitor::{Monitor, PackageChoice, Registration, WireStatus, register::Refused},
     program::RunInfo,
     provider::settings::ProviderSettings,
     resource::ProviderReference,
@@ -24,6 +24,7 @@ use crate::{
 
 use known::Known;
 pub(crate) use known::recorded_packages;
+use name::default_name;
 pub(crate) use recorded::UnrecordedDefaults;
 use start::{Start, Started};
 
@@ -181,16 +182,49 @@ impl Monitor {
         }
     }
 
-    /// Returns the start of the default provider that a request asks for; the first such request begins it.
-    fn default_for(&self, package: &str, choice: &PackageChoice, what: Wanted<'_>) -> Result<Start, Refused> {
+    /// Returns the URN of the default provider that a registration asks for, if it does.
+    pub(super) fn default_asked_for(&self, registration: &Registration) -> Option<Urn> {
+        let Registration {
+            resource_type,
+            package,
+            custom,
+            ..
+        } = registration;
+        if !custom || resource_type.is_provider() || !package.provider.is_empty() {
+            return None;
+        }
+        let settings = self.default_settings(resource_type.package(), package).ok()?;
+        let run = &self.0.run;
+        let provider_type = format!("pulumi:providers:{}", settings.package);
+        Some(Urn::new(
+            &run.stack,
+            &run.project,
+            "",
+            &provider_type,
+            &default_name(&settings),
+        ))
+    }
+
+    /// Returns the settings of the default provider that a request asks for.
+    fn default_settings(
+        &self,
+        package: &str,
+        choice: &PackageChoice,
+    ) -> Result<ProviderSettings, WireStatus> {
         let mut settings = self.settings_of(package, choice)?;
         // Only those of default providers: what an explicit one says is recorded as it stands.
         let trimmed = settings.download_url.trim_end_matches('/').len();
         settings.download_url.truncate(trimmed);
+        self.0.defaults.complete(&mut settings);
+        Ok(settings)
+    }
+
+    /// Returns the start of the default provider that a request asks for; the first such request begins it.
+    fn default_for(&self, package: &str, choice: &PackageChoice, what: Wanted<'_>) -> Result<Start, Refused> {
+        let settings = self.default_settings(package, choice)?;
         if self.0.defaults.is_denied(&settings.package) {
             return Err(self.denied(&settings.package, what));
         }
-        self.0.defaults.complete(&mut settings);
         let key = settings.key();
         let defaults = &self.0.defaults;
         let mut started = defaults.started.lock().unwrap_or_else(PoisonError::into_inner);
