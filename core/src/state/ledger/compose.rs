@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Ledger;
 use crate::{
     error::Result,
-    resource::PendingOperation,
+    resource::{PendingOperation, ResourceState},
     state::{Rebase, Snapshot, StateId, StateRef, graph, integrity, normalise::normalise, rebuild},
 };
 
@@ -85,9 +85,13 @@ impl Ledger {
             ..self.base_without_records()
         };
         normalise(&mut snapshot)?;
-        let is_sorted = integrity::verify_resources(&snapshot.resources).is_err();
-        if is_sorted {
-            let order = graph::valid_order(&snapshot.resources)?;
+        let order = if integrity::verify_resources(&snapshot.resources).is_err() {
+            Some(graph::valid_order(&snapshot.resources)?)
+        } else {
+            order_past_copies(&snapshot.resources)
+        };
+        let is_sorted = order.is_some();
+        if let Some(order) = order {
             let resources = order.iter().map(|index| Arc::clone(&snapshot.resources[*index]));
             snapshot.resources = resources.collect();
             identities = order.into_iter().map(|index| identities[index]).collect();
@@ -152,9 +156,43 @@ impl Ledger {
     }
 }
 
+/// Returns the order in which each record in use stands after the records in use that it refers to, where they stand
+/// otherwise: an old copy before it makes the snapshot valid, and will be deleted.
+fn order_past_copies(records: &[Arc<ResourceState>]) -> Option<Vec<usize>> {
+    if !records.iter().any(|record| record.delete) {
+        return None;
+    }
+    let order = graph::stable_order(records).ok()?;
+    (!order.is_sorted()).then_some(order)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{token::TypeToken, urn::Urn};
+
+    #[test]
+    fn a_record_stands_after_the_one_in_use_that_it_refers_to_and_not_only_after_its_old_copy() {
+        let urn = |name: &str| Urn::new("dev", "shop", "", "pkg:index:Type", name);
+        let state = |name: &str| ResourceState::new(urn(name), TypeToken::from("pkg:index:Type"), true);
+        let mut copy = state("a");
+        copy.delete = true;
+        let mut user = state("b");
+        user.dependencies = vec![urn("a")];
+        let base = Snapshot {
+            resources: vec![copy.into(), user.into(), state("a").into()],
+            ..Snapshot::default()
+        };
+        let composed = Ledger::new(base).compose_valid().unwrap();
+        let names = composed
+            .resources
+            .iter()
+            .map(|state| (state.urn.name(), state.delete));
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            [("a", true), ("a", false), ("b", false)]
+        );
+    }
 
     #[test]
     fn a_valid_snapshot_is_not_noted_as_invalid() {
