@@ -30,7 +30,7 @@ FACE ?= rust
 SCOPE ?= all
 ONLY ?=
 
-.PHONY: all quickstart test test-rust test-c test-python test-node test-scenarios scenarios bench install-c c-library \
+.PHONY: all quickstart test test-rust test-c test-c-release test-python test-node test-scenarios scenarios bench install-c c-library \
 	scenario-runner-c wheel install-python node npm-package packages lint generate check-generated clean hunt
 
 all: test
@@ -96,6 +96,10 @@ install-c: c-library
 test-c: c-library
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)
 	examples/c/run build/c build/example-c
+
+# The library as it is installed: valgrind finds in an optimised build what it does not find in another.
+test-c-release: PROFILE := release
+test-c-release: test-c
 
 scenario-runner-c: c-library
 	bindings-c/packaging/install build/c $(BUILT) $(VERSION)

@@ -22,11 +22,8 @@ fn adopt_map(old: &PropertyMap, new: &PropertyMap) {
     if old.same_content(new) {
         return;
     }
-    // Both are sorted by name.
-    let mut olds = old.iter().peekable();
     for (name, value) in new.iter() {
-        while olds.next_if(|(old, _)| *old < name).is_some() {}
-        if let Some((_, old)) = olds.next_if(|(old, _)| *old == name) {
+        if let Some(old) = old.get(name) {
             adopt_value(old, value);
         }
     }
