@@ -181,6 +181,17 @@ impl Claims {
         if taken.registrations.contains_key(&urn) {
             return Err(Refusal::Duplicate(urn));
         }
+        if let Some(other) = taken.old_to_new.get(&urn) {
+            return Err(Refusal::TakenAsAlias {
+                other: other.clone(),
+                urn,
+            });
+        }
+        let mut old = base.live(&urn).cloned();
+        if old.is_none() {
+            old = taken.take_alias(goal, &urn, stack, project, base)?;
+        }
+        // Nothing is refused any more: a refused claim has no end, so that others must not find it.
         taken.arrivals = taken.arrivals.wrapping_add(1);
         let progress = Progress {
             custom: goal.custom,
@@ -191,16 +202,6 @@ impl Claims {
         let parent = goal.parent.as_ref();
         if let Some(parent) = parent.and_then(|parent| taken.registrations.get_mut(parent)) {
             parent.children.push(urn.clone());
-        }
-        if let Some(other) = taken.old_to_new.get(&urn) {
-            return Err(Refusal::TakenAsAlias {
-                other: other.clone(),
-                urn,
-            });
-        }
-        let mut old = base.live(&urn).cloned();
-        if old.is_none() {
-            old = taken.take_alias(goal, &urn, stack, project, base)?;
         }
         if let Some(record) = &old {
             taken.operated.insert(record.id);
@@ -338,3 +339,6 @@ impl Claims {
         self.taken().operated.contains(&id)
     }
 }
+
+#[cfg(test)]
+mod tests;
