@@ -220,6 +220,12 @@ export interface StackEntry {
   runtimeOptions: Record<string, string>
   /** Whether the stack is created when it does not exist. */
   create: boolean
+  /** What its secrets are encrypted with. */
+  passphrase?: string
+  /** The host's own encryption of its secrets. */
+  secrets?: SecretsEntry
+  /** The passphrases of stacks that it refers to, by their names. */
+  referencePassphrases: Record<string, string>
 }
 
 /** Reads a value from the engine's plain JSON form. */

@@ -1253,7 +1253,10 @@ sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
  *
  * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
  * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop",
- * "runtimeOptions": {"virtualenv": "venv"}, "create": true, "encryptionSalt": "v1:…"}`. The runtime's options are texts,
+ * "runtimeOptions": {"virtualenv": "venv"}, "create": true, "encryptionSalt": "v1:…",
+ * "passphrase": "…", "referencePassphrases": {"shop/base": "…"}}`. The passphrase is the stack's own, in place of the engine's; a
+ * wrong one is an error when the stack has secrets. Stacks that this one refers to are opened with its passphrase, or with
+ * the one that stands beside their name. The runtime's options are texts,
  * which plugins find in their environment, as `PULUMI_RUNTIME_VIRTUALENV`. Keys without a
  * namespace are the project's own. A value is any JSON; programs read lists and objects as their JSON text. A secret
  * inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`, and
@@ -1317,7 +1320,8 @@ void sw_stack_free(struct sw_stack_t *stack);
  *   left alone, `excludeDependents`: and what depends on them; `replaceTargets`: resources to be replaced whatever has
  *   changed. These are lists of URNs; in globs `*` stands for anything but a colon, `**` for anything;
  * - `continueOnError`: a failed step stops only what depends on it; `ignoreProtect`: delete and replace protected
- *   resources, too; `clearPendingCreates`: forget interrupted creations when the operation has succeeded;
+ *   resources, too; `allowEmpty`: an update may delete every resource because its program registered none, which is
+ *   refused otherwise (a preview warns); `clearPendingCreates`: forget interrupted creations when the operation has succeeded;
  * - `plan`: what the operation is held to, the document that the result of one with `generatePlan` has; `generatePlan`:
  *   write down what is found; `strict`: preview first, where no plan is given, and hold the operation to that;
  * - `requiredPolicies` and `localPolicyPacks`: lists of `{"name", "version"?, "address"?, "downloadUrl"?, "checksums"?,
@@ -1327,7 +1331,8 @@ void sw_stack_free(struct sw_stack_t *stack);
  *   say; `disableResourceReferences`, `disableOutputValues`: programs are not told that the monitor understands these;
  *   `disableProviderPreview`: previews show inputs as outputs;
  * - `showSecrets`: keep secret values in events, as secrets whose `ciphertext` is the base64 of their JSON; `noEvents`:
- *   make events only while somebody listens; `message`: a note for the history;
+ *   make events only while somebody listens; `debug`: have diagnostics of the severity `debug` among the events, which
+ *   are left out otherwise; `message`: a note for the history;
  * - `holdSession`: keep the monitor and the providers after the result, see `sw_operation_release`;
  * - `skipPluginPreInstall`: plugins are installed no sooner than they are needed, see `install` of the host's table;
  * - `parallelDiff`, `experimental`: accepted, and change nothing; `snippets`, `targetSnippets`: not supported yet, an

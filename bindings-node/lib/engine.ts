@@ -147,6 +147,15 @@ export interface StackOptions {
     create?: boolean;
     /** Receives every entry of the journal before the engine goes on; may refuse it. */
     journal?: JournalReceiver;
+    /** Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one is an error when the stack has secrets. */
+    passphrase?: string;
+    /** Encrypts them in place of the engine's `secrets`. */
+    secrets?: Secrets;
+    /**
+     * The passphrases of other stacks by their names (`project/stack`), for references to them; other stacks are opened as
+     * this one is.
+     */
+    referencePassphrases?: { readonly [stack: string]: string };
 }
 
 /** What values the options of engines take, where no other check says so. */
@@ -179,6 +188,7 @@ const STACK_CHECKS: Checks = {
     organization: text,
     rootDirectory: text,
     create: flag,
+    passphrase: text,
 };
 
 const STACK_OPTIONS: Names<StackOptions> = {
@@ -191,6 +201,9 @@ const STACK_OPTIONS: Names<StackOptions> = {
     runtimeOptions: true,
     create: true,
     journal: true,
+    passphrase: true,
+    secrets: true,
+    referencePassphrases: true,
 };
 
 /** An engine. Several with different settings live in one process; an idle one does not keep Node alive. */
@@ -282,6 +295,13 @@ export class Engine {
                 throw new InvalidInputError(`the value of the tag "${tag}" must be a text, not ${described(value)}`);
             }
         }
+        requireMethods("secrets", options.secrets, ["encrypt", "decrypt"]);
+        requireObject("referencePassphrases", options.referencePassphrases);
+        for (const [stack, passphrase] of Object.entries(options.referencePassphrases ?? {})) {
+            if (typeof passphrase !== "string") {
+                throw new InvalidInputError(`the reference passphrase of "${stack}" must be a text`);
+            }
+        }
         requireObject("runtimeOptions", options.runtimeOptions);
         for (const [option, value] of Object.entries(options.runtimeOptions ?? {})) {
             if (typeof value !== "string") {
@@ -296,6 +316,9 @@ export class Engine {
                 create: options.create ?? true,
                 tags: { ...options.tags },
                 runtimeOptions: { ...options.runtimeOptions },
+                referencePassphrases: { ...options.referencePassphrases },
+                ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
+                ...(options.secrets === undefined ? {} : { secrets: secretsEntry(this.#bridge, options.secrets) }),
                 ...(options.encryptionSalt === undefined ? {} : { encryptionSalt: options.encryptionSalt }),
                 ...(options.organization === undefined ? {} : { organization: options.organization }),
                 ...(program === undefined ? {} : { program }),

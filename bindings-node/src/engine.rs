@@ -123,6 +123,12 @@ pub struct StackEntry {
     pub runtime_options: HashMap<String, String>,
     /// Whether the stack is created when it does not exist.
     pub create: bool,
+    /// What its secrets are encrypted with.
+    pub passphrase: Option<String>,
+    /// The host's own encryption of its secrets.
+    pub secrets: Option<SecretsEntry>,
+    /// The passphrases of stacks that it refers to, by their names.
+    pub reference_passphrases: HashMap<String, String>,
 }
 
 /// An engine.
@@ -162,7 +168,18 @@ impl Engine {
     pub async fn stack(&self, name: String, config: &StackConfig, entry: StackEntry) -> Result<Stack> {
         let journal = entry.journal.map(|number| JsHost::new(&self.shared, number) as _);
         let default = StackSettings::default();
+        let napi = |error: Error| errors::to_napi(&error);
+        let passphrase = |text: String| self.engine.passphrase(text).map_err(napi);
+        let mut secrets = entry.passphrase.map(passphrase).transpose()?;
+        if let Some(entry) = &entry.secrets {
+            let others = secrets.unwrap_or_else(|| self.engine.secrets());
+            secrets = Some(host_secrets(&self.shared, entry, others).map_err(napi)?);
+        }
+        let references = entry.reference_passphrases.into_iter();
+        let references = references.map(|(stack, text)| Ok((stack, passphrase(text)?)));
         let settings = StackSettings {
+            secrets,
+            reference_secrets: references.collect::<Result<_>>()?,
             organization: entry.organization.unwrap_or(default.organization),
             tags: entry.tags.into_iter().collect(),
             program: entry.program.map(|program| program.take(&self.shared)),
@@ -248,14 +265,23 @@ fn secrets(
         Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase.as_str(), runtime.clone())),
         None => Arc::new(Base64Provider),
     };
-    let Some(entry) = &settings.secrets else {
-        return Ok(passphrase);
-    };
+    match &settings.secrets {
+        None => Ok(passphrase),
+        Some(entry) => host_secrets(shared, entry, passphrase),
+    }
+}
+
+/// What the host encrypts itself goes to it, all else to `others`.
+fn host_secrets(
+    shared: &Arc<Shared>,
+    entry: &SecretsEntry,
+    others: Arc<dyn SecretsProvider>,
+) -> stackwright::Result<Arc<dyn SecretsProvider>> {
     let state = entry.state.as_deref().map(serde_json::from_str).transpose();
     let state = state.map_err(|error| Error::invalid(format!("secrets.state is no JSON: {error}")))?;
     let host = JsHost::new(shared, entry.number);
     Ok(Arc::new(
-        CallbackProvider::new(entry.kind.as_str(), state, host).or(passphrase),
+        CallbackProvider::new(entry.kind.as_str(), state, host).or(others),
     ))
 }
 

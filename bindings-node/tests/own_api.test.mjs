@@ -530,10 +530,36 @@ test("what one engine writes, another with the same passphrase reads", async (t)
     const document = await read.export();
     const copy = await memoryEngine(provider, { store }).stack("shop/copy");
     const wrong = memoryEngine(provider, { store, passphrase: "other" });
-    const error = await failureOf((await wrong.stack("shop/dev")).outputs());
+    const error = await failureOf(wrong.stack("shop/dev"));
     assert.equal(error.code, "decrypt");
+    assert.match(error.message, /stack 'shop\/dev': incorrect passphrase/);
     assert.ok(document.includes("resources"));
     assert.equal(copy.name, "shop/copy");
+});
+
+test("a stack has a passphrase or an encryption of its own, and names the passphrases of stacks that it refers to", async () => {
+    const engine = memoryEngine(new Memory());
+    const exporting = (context) => context.export("s", secret("hunter2"));
+    const base = await engine.stack("shop/base", { program: exporting, passphrase: "of the base" });
+    await base.up();
+    assert.equal((await failureOf(engine.stack("shop/base"))).code, "decrypt");
+    assert.equal((await failureOf(engine.stack("shop/base", { passphrase: "x" }))).code, "decrypt");
+    const referring = async (context) => {
+        const found = await context.read("pulumi:pulumi:StackReference", "base", "shop/base", { name: "shop/base" });
+        context.export("found", found.get("outputs"));
+    };
+    const referencePassphrases = { "shop/base": "of the base" };
+    const stack = await engine.stack("shop/dev", { program: referring, referencePassphrases });
+    assert.equal(JSON.stringify((await stack.up()).outputs.found.value), '{"s":"hunter2"}');
+    const plain = await engine.stack("shop/dev", { program: referring });
+    assert.match((await failureOf(plain.up())).message, /stack 'shop\/base': incorrect passphrase/);
+    const reversed = (texts) => texts.map((text) => [...text].reverse().join(""));
+    const secrets = { kind: "reversed", encrypt: reversed, decrypt: reversed };
+    const own = await engine.stack("shop/own", { program: exporting, secrets });
+    await own.up();
+    assert.equal(JSON.parse(await own.export()).deployment.secrets_providers.type, "reversed");
+    await assert.rejects(engine.stack("a/b", { passphrase: "" }), /passphrase of a stack is empty/);
+    await assert.rejects(engine.stack("a/b", { referencePassphrases: { "a/c": 1 } }), /reference passphrase of "a\/c"/);
 });
 
 test("encrypted configuration of a file is read with its salt before there is a state", async () => {

@@ -121,7 +121,7 @@ impl Engine {
     }
 
     /// Opens or creates a stack; `callback(stack, error)` gets it.
-    #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, runtime_options, create, journal, completions, callback))]
+    #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, runtime_options, create, journal, passphrase, secrets, reference_passphrases, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn stack(
         &self,
@@ -136,13 +136,31 @@ impl Engine {
         runtime_options: BTreeMap<String, String>,
         create: bool,
         journal: Option<&Bound<'_, PyAny>>,
+        passphrase: Option<String>,
+        secrets: Option<&Bound<'_, PyAny>>,
+        reference_passphrases: BTreeMap<String, String>,
         completions: &Completions,
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         let handle = self.runtime.handle(py)?.clone();
         let project = name.rsplit('/').nth(1).unwrap_or_default();
         let default = StackSettings::default();
+        let own = passphrase
+            .map(|passphrase| self.engine.passphrase(passphrase).or_raise(py))
+            .transpose()?;
+        let own = match secrets {
+            None => own,
+            Some(described) => {
+                let others = own.unwrap_or_else(|| self.engine.secrets());
+                Some(python_secrets(described, &self.host, others)?)
+            }
+        };
+        let references = reference_passphrases.into_iter();
+        let references = references
+            .map(|(stack, passphrase)| Ok((stack, self.engine.passphrase(passphrase).or_raise(py)?)));
         let settings = StackSettings {
+            secrets: own,
+            reference_secrets: references.collect::<PyResult<_>>()?,
             organization: organization.unwrap_or(default.organization),
             tags,
             program: program

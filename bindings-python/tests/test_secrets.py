@@ -171,3 +171,41 @@ def test_a_first_preview_decrypts_what_the_hosts_own_encryption_has_encrypted() 
         assert stack.preview().outputs["token"] == sw.Secret("token"), "as configuration files have it"
         with pytest.raises(sw.InvalidInputError, match="shop:token is or holds .*secure.* int"):
             engine.stack("shop/dev", config={"token": {"secure": 5}})
+
+
+def test_a_stack_has_a_passphrase_or_an_encryption_of_its_own() -> None:
+    def secretive(ctx: sw.Context) -> None:
+        ctx.export("s", sw.secret("hunter2"))
+
+    with sync.Engine(store="memory://", passphrase="of the engine") as engine:
+        engine.stack("shop/base", secretive, passphrase="of the base").up()
+        for passphrase in (None, "another"):
+            with pytest.raises(sw.DecryptError, match="stack 'shop/base': incorrect passphrase"):
+                engine.stack("shop/base", passphrase=passphrase)
+        again = engine.stack("shop/base", passphrase="of the base")
+        assert again.outputs()["s"] == sw.Secret("hunter2")
+        for vault in (Vault(), AsyncVault()):
+            own = engine.stack(f"shop/{type(vault).__name__}", secretive, secrets=vault)
+            own.up()
+            assert own.export_deployment()["deployment"]["secrets_providers"]["type"] == "vault"
+        with pytest.raises(sw.InvalidInputError, match="passphrase of a stack is empty"):
+            engine.stack("a/b", passphrase="")
+        with pytest.raises(sw.InvalidInputError, match="reference_passphrases"):
+            engine.stack("a/b", reference_passphrases={"a/c": 1})  # type: ignore[dict-item]
+
+
+def test_a_reference_reads_a_stack_whose_passphrase_the_referring_stack_names() -> None:
+    def secretive(ctx: sw.Context) -> None:
+        ctx.export("s", sw.secret("hunter2"))
+
+    async def referring(ctx: sw.Context) -> None:
+        found = ctx.read("pulumi:pulumi:StackReference", "base", "shop/base", {"name": "shop/base"})
+        ctx.export("found", found["outputs"])
+
+    with sync.Engine(store="memory://", passphrase="of the engine") as engine:
+        engine.stack("shop/base", secretive, passphrase="of the base").up()
+        references = {"shop/base": "of the base"}
+        found = engine.stack("shop/dev", referring, reference_passphrases=references).up().outputs["found"]
+        assert "hunter2" in json.dumps(found, default=lambda secret: secret.value)
+        with pytest.raises(sw.Error, match="stack 'shop/base': incorrect passphrase"):
+            engine.stack("shop/dev", referring).up()

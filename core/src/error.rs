@@ -183,6 +183,12 @@ impl Error {
         self.edit(|inner| inner.kind = kind)
     }
 
+    /// Puts the stack's name in front of the message.
+    #[must_use]
+    pub(crate) fn of_stack(self, stack: &impl fmt::Display) -> Self {
+        self.edit(|inner| inner.message = format!("stack '{stack}': {}", inner.message))
+    }
+
     /// Creates the error of a provider's own words.
     pub(crate) fn of_provider(package: &str, phase: &'static str, words: &str) -> Self {
         Self::new(ErrorKind::Provider, words)

@@ -30,7 +30,10 @@ pub struct sw_stack_t {
 ///
 /// `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
 /// "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop",
-/// "runtimeOptions": {"virtualenv": "venv"}, "create": true, "encryptionSalt": "v1:…"}`. The runtime's options are texts,
+/// "runtimeOptions": {"virtualenv": "venv"}, "create": true, "encryptionSalt": "v1:…",
+/// "passphrase": "…", "referencePassphrases": {"shop/base": "…"}}`. The passphrase is the stack's own, in place of the engine's; a
+/// wrong one is an error when the stack has secrets. Stacks that this one refers to are opened with its passphrase, or with
+/// the one that stands beside their name. The runtime's options are texts,
 /// which plugins find in their environment, as `PULUMI_RUNTIME_VIRTUALENV`. Keys without a
 /// namespace are the project's own. A value is any JSON; programs read lists and objects as their JSON text. A secret
 /// inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`, and
@@ -72,7 +75,7 @@ pub unsafe extern "C" fn sw_stack_open(
         }
         let settings = StackSettings {
             journal: parts.host.as_ref().and_then(|host| host.journal(name.to_owned())),
-            ..settings.for_stack(name)?
+            ..settings.for_stack(name, |passphrase| parts.engine.passphrase(passphrase))?
         };
         let opening = async { Ok(parts.engine.stack(name, settings).await?) };
         let stack = parts.shared.block_on(opening)?;

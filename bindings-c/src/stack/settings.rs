@@ -8,6 +8,7 @@ use stackwright::{
     Error, StackSettings,
     program::{LanguageRuntimeProgram, Program},
     project::{Config, ConfigKey, ConfigValue},
+    secrets::SecretsProvider,
 };
 
 use crate::guard::{Failure, Outcome};
@@ -19,6 +20,8 @@ pub(super) struct Settings {
     organization: Option<String>,
     tags: BTreeMap<String, String>,
     encryption_salt: Option<String>,
+    passphrase: Option<String>,
+    reference_passphrases: BTreeMap<String, String>,
     root_directory: Option<PathBuf>,
     runtime_options: BTreeMap<String, String>,
     create: bool,
@@ -32,6 +35,8 @@ impl Default for Settings {
             organization: None,
             tags: BTreeMap::new(),
             encryption_salt: None,
+            passphrase: None,
+            reference_passphrases: BTreeMap::new(),
             root_directory: None,
             runtime_options: BTreeMap::new(),
             create: true,
@@ -55,10 +60,17 @@ impl Settings {
         self.language_runtime.is_some()
     }
 
-    /// Gives them to the stack of this name.
-    pub(super) fn for_stack(self, name: &str) -> Outcome<StackSettings> {
+    /// Gives them to the stack of this name; `open` makes what a passphrase opens.
+    pub(super) fn for_stack(
+        self,
+        name: &str,
+        open: impl Fn(String) -> stackwright::Result<Arc<dyn SecretsProvider>>,
+    ) -> Outcome<StackSettings> {
         let remote = self.language_runtime.map(LanguageRuntimeProgram::new);
         let default = StackSettings::default();
+        let passphrases = self.reference_passphrases.into_iter();
+        let references = passphrases.map(|(stack, passphrase)| Ok((stack, open(passphrase)?)));
+        let reference_secrets = references.collect::<stackwright::Result<_>>()?;
         Ok(StackSettings {
             organization: self.organization.unwrap_or(default.organization),
             tags: self.tags,
@@ -69,6 +81,8 @@ impl Settings {
             runtime_options: self.runtime_options,
             create: self.create,
             journal: None,
+            secrets: self.passphrase.map(&open).transpose()?,
+            reference_secrets,
         })
     }
 }
@@ -110,11 +124,14 @@ fn config_value(value: Value) -> stackwright::Result<ConfigValue> {
 
 #[cfg(test)]
 mod tests {
+    use stackwright::secrets::Base64Provider;
+
     use super::*;
 
     fn read(config: &str) -> Result<Config, String> {
         let json = format!(r#"{{"config": {config}}}"#);
-        let settings = Settings::from_json(json.as_bytes()).and_then(|it| it.for_stack("shop/dev"));
+        let settings = Settings::from_json(json.as_bytes())
+            .and_then(|it| it.for_stack("shop/dev", |_| Ok(Arc::new(Base64Provider))));
         match settings {
             Ok(settings) => Ok(settings.config),
             Err(Failure::Engine(error)) => Err(error.message().to_owned()),

@@ -68,6 +68,9 @@ class Engine:
         runtime_options: dict[str, str],
         create: bool,
         journal: tuple[Callable[[str], Any], bool, Completions] | None,
+        passphrase: str | None,
+        secrets: tuple[str, str | None, Any, Any] | None,
+        reference_passphrases: dict[str, str],
         completions: Completions,
         callback: _Callback,
     ) -> None: ...

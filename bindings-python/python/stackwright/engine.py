@@ -236,6 +236,9 @@ class Engine:
         runtime_options: Mapping[str, str] | None = None,
         create: bool = True,
         journal: Journal | None = None,
+        passphrase: str | None = None,
+        secrets: Secrets | None = None,
+        reference_passphrases: Mapping[str, str] | None = None,
     ) -> Stack:
         """Opens a stack, named ``project/stack``; it is created when it does not exist and ``create`` allows it.
 
@@ -256,12 +259,22 @@ class Engine:
         :param runtime_options: The options of the project's runtime by name (``virtualenv``, ``typescript``…): plugins find them in
             their environment, as ``PULUMI_RUNTIME_NAME``, and language runtimes are told them. A setting like ``config``.
         :param journal: Receives every change of the state before the engine goes on.
+        :param passphrase: Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one is a
+            :class:`~stackwright.DecryptError` when the stack has secrets.
+        :param secrets: Encrypts them the host's own way, in place of the engine's ``secrets``.
+        :param reference_passphrases: The passphrases of other stacks by their names (``project/stack``), for references to
+            them; other stacks are opened as this one is.
         """
         self._require_open()
         require_given("name", name, str, "a text, project/stack")
         check(program)
         require("config", config, Mapping, "a dictionary of values by key")
         require("encryption_salt", encryption_salt, str, "a text")
+        require("passphrase", passphrase, str, "a text")
+        require("reference_passphrases", reference_passphrases, Mapping, "a dictionary of texts by name")
+        for name_of_stack, text in (reference_passphrases or {}).items():
+            require_given("reference_passphrases", name_of_stack, str, "a dictionary of texts by names, which are texts")
+            require_given(f"reference_passphrases[{name_of_stack!r}]", text, str, "a text")
         require("organization", organization, str, "a text")
         require("tags", tags, Mapping, "a dictionary of texts by name")
         for name_of_tag, value in (tags or {}).items():
@@ -280,6 +293,9 @@ class Engine:
             if is_async:
                 self._provider_loop.start()
             described = (function, is_async, self._provider_loop.queue)
+        host_secrets = None if secrets is None else _host.describe_secrets(secrets)
+        if host_secrets is not None and any(is_async for _, is_async in host_secrets[2:]):
+            self._provider_loop.start()
         native = await answer(
             lambda queue, callback: self._native.stack(
                 name,
@@ -292,6 +308,9 @@ class Engine:
                 dict(runtime_options or {}),
                 create,
                 described,
+                passphrase,
+                host_secrets,
+                dict(reference_passphrases or {}),
                 queue,
                 callback,
             )

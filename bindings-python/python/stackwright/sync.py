@@ -269,6 +269,9 @@ class Engine:
         runtime_options: Mapping[str, str] | None = None,
         create: bool = True,
         journal: Journal | None = None,
+        passphrase: str | None = None,
+        secrets: Secrets | None = None,
+        reference_passphrases: Mapping[str, str] | None = None,
     ) -> Stack:
         """Opens a stack, named ``project/stack``."""
         work = self._engine.stack(
@@ -282,6 +285,9 @@ class Engine:
             runtime_options=runtime_options,
             create=create,
             journal=journal,
+            passphrase=passphrase,
+            secrets=secrets,
+            reference_passphrases=reference_passphrases,
         )
         return Stack(_background.run(work))
 

@@ -10,7 +10,8 @@ mod stack;
 use std::sync::Arc;
 
 use crate::{
-    error::Result,
+    error::{Error, Result},
+    secrets::{PassphraseProvider, SecretsProvider},
     store::{StackName, list_stacks},
 };
 
@@ -32,6 +33,28 @@ impl Engine {
     #[must_use]
     pub fn builder(handle: tokio::runtime::Handle) -> EngineBuilder {
         EngineBuilder::new(handle)
+    }
+
+    /// Returns what encrypts with another passphrase than the engine's, for [`StackSettings::secrets`] and
+    /// [`StackSettings::reference_secrets`].
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for an empty one.
+    pub fn passphrase(&self, passphrase: impl Into<String>) -> Result<Arc<dyn SecretsProvider>> {
+        let passphrase = passphrase.into();
+        if passphrase.is_empty() {
+            return Err(Error::invalid("the passphrase of a stack is empty"));
+        }
+        Ok(Arc::new(PassphraseProvider::new(
+            passphrase,
+            self.0.runtime.clone(),
+        )))
+    }
+
+    /// Returns what encrypts the secrets of stacks that have nothing of their own for that.
+    #[must_use]
+    pub fn secrets(&self) -> Arc<dyn SecretsProvider> {
+        Arc::clone(&self.0.secrets)
     }
 
     /// Opens a stack, named `project/stack`; it is created when it does not exist and the settings allow it.

@@ -6,8 +6,9 @@ use crate::{
     error::{Error, Result},
     program::Program,
     project::Config,
+    secrets::SecretsProvider,
     state::journal::JournalReceiver,
-    store::{ORGANIZATION, is_plain_name},
+    store::{ORGANIZATION, StackName, is_plain_name},
 };
 
 /// How long the name of a tag may be.
@@ -40,6 +41,11 @@ pub struct StackSettings {
     pub organization: String,
     /// What the host notes about the stack, by name. Programs are not told.
     pub tags: BTreeMap<String, String>,
+    /// Encrypts the stack's secrets instead of the engine's provider. References of the stack open other stacks with it, too.
+    pub secrets: Option<Arc<dyn SecretsProvider>>,
+    /// What opens the secrets of other stacks when this one refers to them, by their names (`project/stack`), where that
+    /// is not what opens its own.
+    pub reference_secrets: BTreeMap<String, Arc<dyn SecretsProvider>>,
 }
 
 impl Default for StackSettings {
@@ -54,6 +60,8 @@ impl Default for StackSettings {
             create: true,
             organization: ORGANIZATION.to_owned(),
             tags: BTreeMap::new(),
+            secrets: None,
+            reference_secrets: BTreeMap::new(),
         }
     }
 }
@@ -66,6 +74,9 @@ impl StackSettings {
                 "the organization {:?} may only contain alphanumeric, hyphens, underscores, or periods",
                 self.organization
             )));
+        }
+        for name in self.reference_secrets.keys() {
+            StackName::parse(name)?;
         }
         self.runtime_options
             .iter()

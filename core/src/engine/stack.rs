@@ -15,7 +15,8 @@ use crate::{
     operation::{Frame, Operation, OperationKind, OperationOptions, Session, SessionLease, StackContext},
     program::Program,
     property::PropertyMap,
-    state::Snapshot,
+    secrets::SecretsProvider,
+    state::{Snapshot, deployment::secrets_of_checkpoint},
     store::{StackName, StackStorage},
 };
 
@@ -52,7 +53,11 @@ impl Stack {
                 created => created?,
             }
         }
+        let secrets = settings.secrets.unwrap_or_else(|| Arc::clone(&engine.secrets));
+        verify_key(&storage, &*secrets).await?;
         let context = StackContext {
+            secrets,
+            reference_secrets: settings.reference_secrets,
             engine,
             storage,
             organization: settings.organization,
@@ -169,12 +174,7 @@ impl Stack {
     /// # Errors
     /// Whatever loading fails with.
     pub async fn snapshot(&self) -> Result<Snapshot> {
-        Ok(self
-            .context
-            .storage
-            .load(&*self.context.engine.secrets)
-            .await?
-            .snapshot)
+        Ok(self.context.storage.load(&*self.context.secrets).await?.snapshot)
     }
 
     /// Returns the stack's outputs.
@@ -192,7 +192,7 @@ impl Stack {
     pub async fn export(&self, show_secrets: bool) -> Result<Vec<u8>> {
         self.context
             .storage
-            .export(&*self.context.engine.secrets, show_secrets)
+            .export(&*self.context.secrets, show_secrets)
             .await
     }
 
@@ -204,7 +204,7 @@ impl Stack {
     pub async fn import(&self, document: &[u8]) -> Result<()> {
         self.context
             .storage
-            .import(&*self.context.engine.secrets, document)
+            .import(&*self.context.secrets, document)
             .await
     }
 
@@ -238,5 +238,26 @@ impl Stack {
     /// Whatever the store fails with.
     pub async fn unlock(&self) -> Result<usize> {
         self.context.storage.break_locks().await
+    }
+}
+
+/// Finds that a stack's secrets were encrypted with another key. A state that cannot be read is told of when it is needed.
+async fn verify_key(storage: &StackStorage, secrets: &dyn SecretsProvider) -> Result<()> {
+    if !secrets.verifies_key() {
+        return Ok(());
+    }
+    let Ok(stored) = storage.read().await else {
+        return Ok(());
+    };
+    let Some((kind, state)) = secrets_of_checkpoint(&stored.checkpoint) else {
+        return Ok(());
+    };
+    match secrets.open(&kind, state.as_ref()).await {
+        Err(error) if error.kind() == ErrorKind::Decrypt => {
+            let hint = "open the stack with the passphrase that its secrets were encrypted with";
+            Err(error.of_stack(storage.name()).with_hint(hint))
+        }
+        // What no provider knows is left alone: much can be done without secrets.
+        _ => Ok(()),
     }
 }

@@ -100,9 +100,9 @@ impl Frame {
         }
     }
 
-    /// Returns the engine's secrets; what the state holds encrypted is kept out of texts once it is decrypted.
+    /// Returns the stack's secrets; what the state holds encrypted is kept out of texts once it is decrypted.
     fn secrets(&self) -> Overheard<Arc<dyn SecretsProvider>> {
-        let secrets = Arc::clone(&self.stack.engine.secrets);
+        let secrets = Arc::clone(&self.stack.secrets);
         Overheard::new(secrets, self.events.redactor().clone())
     }
 

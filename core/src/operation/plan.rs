@@ -22,7 +22,7 @@ impl Frame {
                 return Err(Error::invalid("a refresh cannot be held to a plan"));
             }
             Some(given) => {
-                let secrets: Arc<_> = Arc::clone(&self.stack.engine.secrets);
+                let secrets: Arc<_> = Arc::clone(&self.stack.secrets);
                 let plan = given.open(snapshot.secrets.as_ref(), &secrets).await?;
                 if plan.is_of_another(&self.stack.stack, &self.stack.project) {
                     return Err(Error::invalid(format!(
@@ -59,7 +59,7 @@ impl Frame {
             resources,
             keys: PlanKeys {
                 manager: snapshot.secrets.clone(),
-                provider: Arc::clone(&engine.secrets),
+                provider: Arc::clone(&self.stack.secrets),
                 is_own: false,
             },
             document: OnceLock::new(),

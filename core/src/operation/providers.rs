@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    error::Result,
+    error::{ErrorKind, Result},
     executor::Executor,
     operation::{OperationOptions, StackContext},
     plugin::DiagnosticSink,
@@ -81,7 +81,16 @@ impl OwnStacks {
         let engine = &self.0.engine;
         let (store, host) = (Arc::clone(&engine.store), engine.host.clone());
         let storage = StackStorage::new(store, name.clone(), host, engine.runtime.clone());
-        Ok((name, storage.load(&*engine.secrets).await?.snapshot))
+        let stack = &self.0;
+        let secrets = stack.reference_secrets.get(&name.to_string());
+        let loaded = storage.load(&**secrets.unwrap_or(&stack.secrets)).await;
+        let loaded = loaded.map_err(|error| match error.kind() {
+            ErrorKind::Decrypt | ErrorKind::Secrets => error.of_stack(&name).with_hint(
+                "name the passphrase of that stack among the reference passphrases of the stack that refers to it",
+            ),
+            _ => error,
+        })?;
+        Ok((name, loaded.snapshot))
     }
 }
 

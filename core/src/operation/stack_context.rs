@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
     engine::EngineParts, error::Error, event::OperationOutcome, executor::Control,
-    operation::OperationResult, project::Config, property::PropertyMap, state::journal::JournalReceiver,
-    store::StackStorage,
+    operation::OperationResult, project::Config, property::PropertyMap, secrets::SecretsProvider,
+    state::journal::JournalReceiver, store::StackStorage,
 };
 
 /// Where a stack lives, what it is called and configured with, and the engine that it belongs to.
@@ -21,6 +21,10 @@ pub(crate) struct StackContext {
     pub(crate) encryption_salt: Option<String>,
     pub(crate) journal: Option<Arc<dyn JournalReceiver>>,
     pub(crate) tags: BTreeMap<String, String>,
+    /// The stack's own, or the engine's.
+    pub(crate) secrets: Arc<dyn SecretsProvider>,
+    /// Of the stacks that it refers to, by their names.
+    pub(crate) reference_secrets: BTreeMap<String, Arc<dyn SecretsProvider>>,
 }
 
 impl StackContext {

@@ -289,7 +289,7 @@ impl Frame {
     async fn run_info(&self, snapshot: &Snapshot) -> Result<(Arc<RunInfo>, Option<Arc<dyn Autonamer>>)> {
         let stack = &self.stack;
         let config = stack
-            .decrypt_config(&*stack.engine.secrets, snapshot.secrets.as_ref())
+            .decrypt_config(&*stack.secrets, snapshot.secrets.as_ref())
             .await?;
         config.each_secret(|secret| self.events.redactor().learn([secret]));
         let autonamer = match self.options.program_purpose(self.kind) {

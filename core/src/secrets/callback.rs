@@ -146,6 +146,10 @@ impl SecretsProvider for CallbackProvider {
         }
     }
 
+    fn verifies_key(&self) -> bool {
+        self.others.as_ref().is_some_and(|others| others.verifies_key())
+    }
+
     async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
         Ok(self.manager(self.state.clone()))
     }

@@ -29,6 +29,15 @@ pub trait SecretsManager: Send + Sync + 'static {
     /// Returns the type as the deployment format names it: `passphrase`, `b64`, `service`, `cloud`.
     fn kind(&self) -> &str;
 
+    /// Waits until [`Self::state`] is known: that of a new manager may take a while to make. Called before a state or a
+    /// journal is written that names the manager.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Secrets`].
+    async fn ready(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Returns what the deployment format stores so that the manager can be opened again; never key material.
     fn state(&self) -> Option<serde_json::Value>;
 
@@ -57,6 +66,12 @@ pub trait SecretsProvider: Send + Sync + 'static {
     /// [`crate::ErrorKind::Secrets`] when the kind is not known here, [`crate::ErrorKind::Decrypt`] when the key does
     /// not fit.
     async fn open(&self, kind: &str, state: Option<&serde_json::Value>) -> Result<Arc<dyn SecretsManager>>;
+
+    /// Tells whether [`Self::open`] finds that the key is not the one that a stack's secrets were encrypted with, so that
+    /// a stack is opened with a look at that.
+    fn verifies_key(&self) -> bool {
+        false
+    }
 
     /// Makes a manager for a stack that has none.
     async fn create(&self) -> Result<Arc<dyn SecretsManager>>;

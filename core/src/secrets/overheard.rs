@@ -33,6 +33,10 @@ impl SecretsProvider for Overheard<Arc<dyn SecretsProvider>> {
         Ok(self.wrap(self.inner.open(kind, state).await?))
     }
 
+    fn verifies_key(&self) -> bool {
+        self.inner.verifies_key()
+    }
+
     async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
         Ok(self.wrap(self.inner.create().await?))
     }
@@ -42,6 +46,10 @@ impl SecretsProvider for Overheard<Arc<dyn SecretsProvider>> {
 impl SecretsManager for Overheard<Arc<dyn SecretsManager>> {
     fn kind(&self) -> &str {
         self.inner.kind()
+    }
+
+    async fn ready(&self) -> Result<()> {
+        self.inner.ready().await
     }
 
     fn state(&self) -> Option<Value> {

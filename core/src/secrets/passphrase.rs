@@ -7,6 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use futures::{FutureExt as _, future::Shared};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
@@ -14,7 +15,7 @@ use zeroize::Zeroizing;
 use super::{SecretsManager, SecretsProvider, base64::Base64Secrets, cipher::Cipher};
 use crate::{
     error::{Error, ErrorKind, Result},
-    runtime::Runtime,
+    runtime::{Runtime, Task},
 };
 
 /// The name of this kind of manager in deployments.
@@ -32,11 +33,14 @@ const INLINE_BYTES: usize = 256 * 1024;
 /// Opens and creates managers of one passphrase.
 ///
 /// Deriving a key takes some hundred milliseconds on purpose, so each is derived once and kept for as long as this
-/// value lives.
+/// value lives. That of a new manager is derived beside the work that it is made for.
 pub struct PassphraseProvider {
     passphrase: Arc<Zeroizing<String>>,
     runtime: Runtime,
+    /// Managers by the salt as it is stored.
     opened: Mutex<HashMap<String, Arc<OnceCell<Arc<PassphraseManager>>>>>,
+    /// New managers by the bytes of the salt.
+    created: Mutex<HashMap<String, Arc<PassphraseManager>>>,
 }
 
 impl PassphraseProvider {
@@ -46,6 +50,7 @@ impl PassphraseProvider {
             passphrase: Arc::new(Zeroizing::new(passphrase.into())),
             runtime,
             opened: Mutex::default(),
+            created: Mutex::default(),
         }
     }
 
@@ -57,10 +62,33 @@ impl PassphraseProvider {
         let slot = self.slot(salt);
         let manager = slot
             .get_or_try_init(|| async {
-                let (bytes, check) = parse_salt(salt)?;
-                let cipher = self.derive(bytes).await?;
+                let Salt {
+                    encoded,
+                    bytes,
+                    check,
+                } = Salt::parse(salt)?;
+                let created = {
+                    let created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+                    created.get(encoded).cloned()
+                };
+                if let Some(created) = created
+                    && *created.derived().await?.salt == *salt
+                {
+                    return Ok(created);
+                }
+                let passphrase = Arc::clone(&self.passphrase);
+                let derive = move || derive(&passphrase, &bytes);
+                let cipher = self.runtime.spawner.spawn_blocking(derive).await?;
                 match cipher.decrypt(check) {
-                    Ok(text) if text == CHECK => Ok(self.manager(salt, cipher)),
+                    Ok(text) if text == CHECK => Ok(Arc::new(PassphraseManager {
+                        identity: identity(encoded),
+                        derived: OnceCell::new_with(Some(Derived {
+                            salt: salt.into(),
+                            cipher: Arc::new(cipher),
+                        })),
+                        deriving: None,
+                        runtime: self.runtime.clone(),
+                    })),
                     _ => Err(Error::new(ErrorKind::Decrypt, "incorrect passphrase")),
                 }
             })
@@ -72,27 +100,18 @@ impl PassphraseProvider {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(opened.entry(salt.to_owned()).or_default())
     }
+}
 
-    fn manager(&self, salt: &str, cipher: Cipher) -> Arc<PassphraseManager> {
-        Arc::new(PassphraseManager {
-            salt: salt.into(),
-            identity: format!("{KIND}:{salt}").into(),
-            cipher: Arc::new(cipher),
-            runtime: self.runtime.clone(),
-        })
-    }
+/// Derives the key of a salt; takes its time.
+fn derive(passphrase: &str, salt: &[u8]) -> Cipher {
+    let mut key = Zeroizing::new([0; 32]);
+    pbkdf2::pbkdf2_hmac::<sha2::Sha256>(passphrase.as_bytes(), salt, ROUNDS, &mut *key);
+    Cipher::new(&key)
+}
 
-    async fn derive(&self, salt: Vec<u8>) -> Result<Cipher> {
-        let passphrase = Arc::clone(&self.passphrase);
-        self.runtime
-            .spawner
-            .spawn_blocking(move || {
-                let mut key = Zeroizing::new([0; 32]);
-                pbkdf2::pbkdf2_hmac::<sha2::Sha256>(passphrase.as_bytes(), &salt, ROUNDS, &mut *key);
-                Cipher::new(&key)
-            })
-            .await
-    }
+/// Names the managers of a salt. Two with the same salt have the same key: each was verified, or is new.
+fn identity(encoded: &str) -> Arc<str> {
+    format!("{KIND}:{encoded}").into()
 }
 
 impl std::fmt::Debug for PassphraseProvider {
@@ -124,58 +143,104 @@ impl SecretsProvider for PassphraseProvider {
         }
     }
 
+    fn verifies_key(&self) -> bool {
+        true
+    }
+
     async fn create(&self) -> Result<Arc<dyn SecretsManager>> {
         let mut bytes = vec![0; 8];
         self.runtime.random.fill(&mut bytes);
         let encoded = STANDARD.encode(&bytes);
-        let cipher = self.derive(bytes).await?;
-        let salt = format!("v1:{encoded}:{}", cipher.encrypt(CHECK, &*self.runtime.random)?);
-        let manager = self
-            .slot(&salt)
-            .get_or_init(|| async { self.manager(&salt, cipher) })
-            .await
-            .clone();
+        let (passphrase, random) = (Arc::clone(&self.passphrase), Arc::clone(&self.runtime.random));
+        let salt = format!("v1:{encoded}:");
+        let deriving = self.runtime.spawner.spawn_blocking(move || {
+            let cipher = derive(&passphrase, &bytes);
+            let check = cipher.encrypt(CHECK, &*random)?;
+            Ok(Derived {
+                salt: (salt + &check).into(),
+                cipher: Arc::new(cipher),
+            })
+        });
+        let manager = Arc::new(PassphraseManager {
+            identity: identity(&encoded),
+            derived: OnceCell::new(),
+            deriving: Some(deriving.shared()),
+            runtime: self.runtime.clone(),
+        });
+        let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
+        created.insert(encoded, Arc::clone(&manager));
         Ok(manager)
     }
 }
 
-/// Splits `v1:<salt>:<check value>` into the salt's bytes and the check value.
-fn parse_salt(text: &str) -> Result<(Vec<u8>, &str)> {
-    let malformed = || {
-        Error::new(
-            ErrorKind::Secrets,
-            "malformed state value of the passphrase secrets manager",
-        )
-    };
-    let mut parts = text.splitn(3, ':');
-    let (Some(version), Some(salt), Some(check)) = (parts.next(), parts.next(), parts.next()) else {
-        return Err(malformed());
-    };
-    if version != "v1" {
-        return Err(Error::new(
-            ErrorKind::Secrets,
-            "unknown state version of the passphrase secrets manager, expected v1",
-        ));
+/// `v1:<salt>:<check value>`, as states and stack files hold it.
+struct Salt<'a> {
+    encoded: &'a str,
+    bytes: Vec<u8>,
+    check: &'a str,
+}
+
+impl<'a> Salt<'a> {
+    fn parse(text: &'a str) -> Result<Self> {
+        let malformed = || {
+            Error::new(
+                ErrorKind::Secrets,
+                "malformed state value of the passphrase secrets manager",
+            )
+        };
+        let mut parts = text.splitn(3, ':');
+        let (Some(version), Some(encoded), Some(check)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(malformed());
+        };
+        if version != "v1" {
+            return Err(Error::new(
+                ErrorKind::Secrets,
+                "unknown state version of the passphrase secrets manager, expected v1",
+            ));
+        }
+        let bytes = STANDARD.decode(encoded).map_err(|_| malformed())?;
+        Ok(Self {
+            encoded,
+            bytes,
+            check,
+        })
     }
-    let salt = STANDARD.decode(salt).map_err(|_| malformed())?;
-    Ok((salt, check))
+}
+
+/// A derived key, and the salt as it is stored.
+#[derive(Clone)]
+struct Derived {
+    salt: Arc<str>,
+    cipher: Arc<Cipher>,
 }
 
 /// Encrypts under the key of one salt.
 struct PassphraseManager {
-    salt: Arc<str>,
     identity: Arc<str>,
-    cipher: Arc<Cipher>,
+    derived: OnceCell<Derived>,
+    /// What `derived` comes from, for a new manager.
+    deriving: Option<Shared<Task<Result<Derived>>>>,
     runtime: Runtime,
 }
 
 impl PassphraseManager {
+    /// Waits for the key.
+    async fn derived(&self) -> Result<&Derived> {
+        let derive = || async {
+            match &self.deriving {
+                Some(deriving) => deriving.clone().await?,
+                None => Err(Error::internal("an opened secrets manager has no key")),
+            }
+        };
+        self.derived.get_or_try_init(derive).await
+    }
+
     /// Runs `work` on each text, beside the async threads when there is much of it.
     async fn each<W>(&self, texts: Vec<String>, work: W) -> Result<Vec<String>>
     where
         W: Fn(&Cipher, &str) -> Result<String> + Send + 'static,
     {
-        let cipher = Arc::clone(&self.cipher);
+        let cipher = Arc::clone(&self.derived().await?.cipher);
         let size: usize = texts.iter().map(String::len).sum();
         let all = move || texts.iter().map(|text| work(&cipher, text)).collect();
         if size <= INLINE_BYTES {
@@ -192,8 +257,13 @@ impl SecretsManager for PassphraseManager {
         KIND
     }
 
+    async fn ready(&self) -> Result<()> {
+        self.derived().await.map(drop)
+    }
+
     fn state(&self) -> Option<Value> {
-        Some(json!({ "salt": *self.salt }))
+        let derived = self.derived.get()?;
+        Some(json!({ "salt": *derived.salt }))
     }
 
     fn identity(&self) -> Arc<str> {
@@ -245,6 +315,33 @@ mod tests {
         let error = provider("wrong horse").open_salt(SALT).await.err().unwrap();
         assert_eq!(error.message(), "incorrect passphrase");
         assert_eq!(error.kind(), ErrorKind::Decrypt);
+    }
+
+    #[test]
+    fn a_new_manager_is_there_before_its_key_has_been_derived() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            // The only thread that could derive it is busy.
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            let busy = tokio::task::spawn_blocking(move || released.recv());
+            let provider = provider("p");
+            let manager = provider
+                .create()
+                .now_or_never()
+                .expect("nothing is waited for")
+                .unwrap();
+            assert!(manager.ready().now_or_never().is_none());
+            assert_eq!(manager.state(), None);
+            release.send(()).unwrap();
+            busy.await.unwrap().unwrap();
+            manager.ready().await.unwrap();
+            let state = manager.state();
+            let again = provider.open(KIND, state.as_ref()).await.unwrap();
+            assert!(Arc::ptr_eq(&manager, &again), "the key is derived once");
+        });
     }
 
     #[tokio::test]

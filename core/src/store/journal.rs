@@ -116,13 +116,14 @@ impl StoreJournal {
         let Some(header) = &self.header else {
             return Err(Error::internal("a recovered journal takes no entries"));
         };
-        let Some(checkpoint) = &self.checkpoint else {
-            return codec::encode_header(header, chain);
-        };
-        let header = JournalHeader {
-            checkpoint: checkpoint.clone().await?,
-            ..header.clone()
-        };
+        let mut header = header.clone();
+        if let Some(checkpoint) = &self.checkpoint {
+            header.checkpoint = checkpoint.clone().await?;
+        }
+        if let (Some(named), Some(manager)) = (&mut header.secrets, &self.secrets) {
+            manager.ready().await?;
+            named.state = manager.state();
+        }
         codec::encode_header(&header, chain)
     }
 

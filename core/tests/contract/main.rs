@@ -17,6 +17,7 @@ mod fixture;
 mod inheritance;
 mod journal;
 mod options;
+mod passphrases;
 mod pending;
 mod plans;
 mod policies;

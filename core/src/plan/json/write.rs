@@ -79,6 +79,7 @@ pub(super) fn maps_of(plan: &Plan) -> impl Iterator<Item = &crate::property::Pro
 }
 
 async fn encrypt(plan: &Plan, manager: &dyn SecretsManager) -> Result<Ciphertexts> {
+    manager.ready().await?;
     let mut collector = SecretCollector::new(manager.identity());
     maps_of(plan).for_each(|map| collector.collect(map));
     let ciphertexts = match collector.is_empty() {

@@ -10,6 +10,7 @@ mod interner;
 mod parts;
 mod read;
 mod record;
+mod secrets_of;
 mod write;
 
 use sha2::{Digest as _, Sha256};
@@ -21,6 +22,7 @@ pub use read::{Checkpoint, SecretsAccess, read_checkpoint, read_deployment};
 pub(in crate::state) use read::{check_record, decrypt, parse};
 use record::RecordsJson;
 pub use record::{RecordJson, StateJson};
+pub(crate) use secrets_of::secrets_of_checkpoint;
 pub(in crate::state) use write::encrypt;
 pub(crate) use write::write_beside;
 pub use write::{Layout, SecretsShown, write_checkpoint, write_deployment};

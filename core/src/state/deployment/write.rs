@@ -64,6 +64,9 @@ async fn write(
     layout: Layout,
     stack: Option<&str>,
 ) -> Result<Vec<u8>> {
+    if let Some(manager) = &snapshot.secrets {
+        manager.ready().await?;
+    }
     let ciphertexts = match secrets {
         SecretsShown::Encrypted => encrypt(records(snapshot), snapshot.secrets.as_deref()).await?,
         SecretsShown::Plaintext | SecretsShown::Sealed => Ciphertexts::sealed(),
@@ -98,6 +101,9 @@ pub(crate) async fn write_beside<T: Send + 'static>(
         Ok::<_, Error>((snapshot, more, collected, plaintexts))
     });
     let (snapshot, more, collected, plaintexts) = composing.await??;
+    if let Some(manager) = &snapshot.secrets {
+        manager.ready().await?;
+    }
     let ciphertexts = match &snapshot.secrets {
         Some(manager) if !plaintexts.is_empty() => manager.encrypt(plaintexts).await?,
         _ => Vec::new(),

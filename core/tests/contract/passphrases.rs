@@ -1,0 +1,162 @@
+//! Passphrases of stacks: wrong ones, other ones than the engine's, and those of stacks that are referred to.
+
+use std::sync::Arc;
+
+use stackwright::{
+    Engine, ErrorKind, Stack, StackSettings,
+    monitor::Read,
+    operation::OperationOptions,
+    program::{Program, ProgramContext, from_fn},
+    property::PropertyValue,
+    runtime::Runtime,
+    secrets::{PassphraseProvider, SecretsProvider},
+    store::{MemoryStore, Store},
+};
+
+use crate::fixture::engine;
+
+fn passphrase(text: &str) -> Arc<dyn SecretsProvider> {
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    Arc::new(PassphraseProvider::new(text, runtime))
+}
+
+fn store() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::new(Runtime::system(
+        tokio::runtime::Handle::current(),
+    )))
+}
+
+fn engine_of(store: &Arc<dyn Store>, text: &str) -> Engine {
+    engine()
+        .store(Arc::clone(store))
+        .secrets(passphrase(text))
+        .build()
+        .unwrap()
+}
+
+/// A program that exports a secret.
+fn exporting() -> Arc<dyn Program> {
+    from_fn(|context: ProgramContext| async move {
+        context
+            .monitor
+            .export("token", PropertyValue::secret("tok".into()));
+        Ok(())
+    })
+}
+
+async fn update(stack: &Stack) {
+    let result = stack.update(OperationOptions::default()).wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_passphrase_is_found_when_a_stack_with_secrets_is_opened() {
+    let store = store();
+    let settings = || StackSettings {
+        program: Some(exporting()),
+        ..StackSettings::default()
+    };
+    let right = engine_of(&store, "right");
+    update(&right.stack("shop/dev", settings()).await.unwrap()).await;
+    let wrong = engine_of(&store, "wrong");
+    let error = wrong.stack("shop/dev", settings()).await.err().unwrap();
+    assert_eq!(
+        (error.kind(), error.message()),
+        (ErrorKind::Decrypt, "stack 'shop/dev': incorrect passphrase")
+    );
+    // A stack of its own opens, and one without a state.
+    update(&wrong.stack("shop/prod", settings()).await.unwrap()).await;
+    engine_of(&store, "right")
+        .stack("shop/dev", settings())
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stack_has_a_passphrase_of_its_own() {
+    let store = store();
+    let settings = |text: &str| StackSettings {
+        program: Some(exporting()),
+        secrets: Some(passphrase(text)),
+        ..StackSettings::default()
+    };
+    let engine = engine_of(&store, "of the engine");
+    for text in ["first", "second"] {
+        let stack = engine
+            .stack(&format!("shop/{text}"), settings(text))
+            .await
+            .unwrap();
+        update(&stack).await;
+    }
+    let error = engine
+        .stack("shop/first", settings("second"))
+        .await
+        .err()
+        .unwrap();
+    assert_eq!(error.kind(), ErrorKind::Decrypt);
+    let error = engine
+        .stack("shop/first", StackSettings::default())
+        .await
+        .err()
+        .unwrap();
+    assert_eq!(error.kind(), ErrorKind::Decrypt);
+    let again = engine.stack("shop/second", settings("second")).await.unwrap();
+    let outputs = again.outputs().await.unwrap();
+    assert_eq!(outputs.get("token"), Some(&PropertyValue::secret("tok".into())));
+}
+
+/// A program that exports what it finds of `shop/base`.
+fn referring() -> Arc<dyn Program> {
+    from_fn(|context: ProgramContext| async move {
+        let inputs = [("name", "shop/base".into())];
+        let read = Read {
+            resource_type: "pulumi:pulumi:StackReference".into(),
+            name: "base".into(),
+            id: "shop/base".into(),
+            inputs: inputs.into_iter().collect(),
+            ..Read::default()
+        };
+        let found = context.monitor.read(read).await?;
+        let outputs = found.outputs.get("outputs").cloned();
+        context
+            .monitor
+            .export("found", outputs.unwrap_or(PropertyValue::Null));
+        Ok(())
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reference_reads_a_stack_of_another_passphrase_that_the_referring_stack_names() {
+    let store = store();
+    let engine = engine_of(&store, "of the engine");
+    let base = StackSettings {
+        program: Some(exporting()),
+        secrets: Some(passphrase("of the base")),
+        ..StackSettings::default()
+    };
+    update(&engine.stack("shop/base", base).await.unwrap()).await;
+    let referring = |text: &str| StackSettings {
+        program: Some(referring()),
+        reference_secrets: [("shop/base".to_owned(), passphrase(text))].into(),
+        ..StackSettings::default()
+    };
+    let stack = engine.stack("shop/dev", referring("of the base")).await.unwrap();
+    update(&stack).await;
+    let found = stack.outputs().await.unwrap();
+    let text = format!("{:?}", found.get("found"));
+    assert!(
+        found.get("found").is_some_and(PropertyValue::contains_secrets),
+        "{text}"
+    );
+    // Without it, the error names the stack that cannot be read.
+    let stack = engine.stack("shop/dev", referring("another")).await.unwrap();
+    let result = stack.update(OperationOptions::default()).wait().await;
+    let said = result.diagnostics.iter().map(|said| said.message.as_str());
+    let told: Vec<&str> = said.collect();
+    assert!(
+        told.iter()
+            .any(|text| text.contains("stack 'shop/base': incorrect passphrase")),
+        "{:?} {told:?}",
+        result.error
+    );
+}
