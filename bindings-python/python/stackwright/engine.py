@@ -208,7 +208,7 @@ class Engine:
                 "path": plugins.path,
                 "cache": None if plugins.cache is None else os.fspath(plugins.cache),
                 "commands": {name: list(command) for name, command in commands.items()},
-                "waits_for_registrations": list(plugins.waits_for_registrations),
+                "waits_for_registrations": set(plugins.waits_for_registrations),
                 "pool_capacity": plugins.pool_capacity,
                 "pool_idle_limit": plugins.pool_idle_limit,
                 "pool_age_limit": plugins.pool_age_limit,
