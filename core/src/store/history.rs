@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::{Condition, StackName, Store, compression::expand};
+use super::{Condition, StackName, Store, compression::expand, layout::CHECKPOINT_ENDINGS};
 use crate::{
     error::{Error, ErrorKind, Result},
     runtime::Timestamp,
@@ -63,7 +63,7 @@ pub(super) async fn write(
     loop {
         let stem = format!("{}{}-{moment}", name.history(), name.stack());
         if let Some(checkpoint) = checkpoint {
-            let ending = super::layout::CHECKPOINT_ENDINGS
+            let ending = CHECKPOINT_ENDINGS
                 .iter()
                 .rev()
                 .find(|ending| checkpoint.ends_with(*ending))
@@ -106,14 +106,31 @@ pub(super) async fn read(store: &Arc<dyn Store>, name: &StackName) -> Result<Vec
     Ok(entries)
 }
 
+/// Returns the key of the newest copy of a checkpoint.
+pub(super) async fn newest_copy(store: &Arc<dyn Store>, name: &StackName) -> Result<Option<String>> {
+    let objects = store.list(&name.history()).await?;
+    let copies = objects.into_iter().filter_map(|object| {
+        let (moment, ending) = parts(name, &object.key)?;
+        let is_copy = ending
+            .strip_prefix("checkpoint")
+            .is_some_and(|form| CHECKPOINT_ENDINGS.contains(&form));
+        is_copy.then_some((moment, object.key))
+    });
+    Ok(copies.max().map(|(_, key)| key))
+}
+
 /// Takes the time out of `<stack>-<nanoseconds>.history.json`.
 fn moment(name: &StackName, key: &str) -> Option<i128> {
+    let (moment, ending) = parts(name, key)?;
+    matches!(ending, "history.json" | "history.json.gz" | "history.json.zst").then_some(moment)
+}
+
+/// Takes a key apart into its time and what follows that.
+fn parts<'a>(name: &StackName, key: &'a str) -> Option<(i128, &'a str)> {
     let (time, ending) = key
         .strip_prefix(&name.history())?
         .strip_prefix(name.stack())?
         .strip_prefix('-')?
         .split_once('.')?;
-    matches!(ending, "history.json" | "history.json.gz" | "history.json.zst")
-        .then(|| time.parse().ok())
-        .flatten()
+    Some((time.parse().ok()?, ending))
 }

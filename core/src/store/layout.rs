@@ -16,6 +16,9 @@ pub(super) const META: &str = ".pulumi/meta.yaml";
 /// Below this are the checkpoints.
 pub(super) const STACKS: &str = ".pulumi/stacks/";
 
+/// Below this are the records of finished operations.
+pub(super) const HISTORY: &str = ".pulumi/history/";
+
 /// The forms of a checkpoint; the first is the one that is written.
 pub(super) const CHECKPOINT_ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
 
@@ -112,7 +115,7 @@ impl StackName {
     }
 
     pub(super) fn history(&self) -> String {
-        format!(".pulumi/history/{self}/")
+        format!("{HISTORY}{self}/")
     }
 
     pub(super) fn locks(&self) -> String {

@@ -39,6 +39,9 @@ use crate::{
 /// What tells one content of an object from another (a hash, an ETag, a counter).
 pub type Version = Arc<str>;
 
+/// The MD5 digest of an object's content, as the reference engine's stores record it.
+pub type Md5Digest = [u8; 16];
+
 /// An object as it was read.
 #[derive(Clone, Debug)]
 pub struct Object {
@@ -72,8 +75,8 @@ pub enum Condition {
 
 /// Named objects with conditional writes and appends. Keys are relative, separated by `/`.
 ///
-/// Every method that writes returns only after the content is durable. A failed write leaves what was there, except as
-/// [`Store::append`] says.
+/// Every method that writes returns only after the content is durable, except [`Store::copy`]. A failed write leaves what was
+/// there, except as [`Store::append`] says.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Returns a URL for people and messages, `file:///…` for instance.
@@ -81,6 +84,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Reads an object; `None` when there is none.
     async fn get(&self, key: &str) -> Result<Option<Object>>;
+
+    /// Reads an object, together with the digest that was recorded when it was written. The digest is `None` where the store
+    /// records none (as by default) or has none of this content.
+    async fn get_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
+        Ok(self.get(key).await?.map(|object| (object, None)))
+    }
 
     /// Replaces an object as a whole, atomically.
     ///
@@ -118,7 +127,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Makes `to` an object of the same content as `from`, atomically, whatever was there.
     ///
-    /// A store that can share the content of both does so; a later write to one never shows in the other.
+    /// No later write to one shows in the other, also none that goes past the store. The copy may become durable later.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is no `from`.

@@ -11,8 +11,7 @@ use std::{
 use super::{
     disk::Disk,
     system::{
-        again_when_absent, create_folder_of, failure, is_absent, is_named, keep_private, private,
-        sync_folder, version,
+        again_when_absent, create_folder_of, failure, is_absent, is_named, private, sync_folder, version,
     },
 };
 use crate::{
@@ -97,7 +96,7 @@ impl Appenders {
         let mut options = fs::OpenOptions::new();
         private(options.append(true));
         let file = match options.open(path) {
-            Ok(file) => separate(file, path)?,
+            Ok(file) => file,
             Err(error) if is_absent(&error) => {
                 options.create(true);
                 let file = again_when_absent(|| {
@@ -124,44 +123,7 @@ impl Appenders {
     }
 }
 
-/// Gives a file that has a second name (made by a copy) a content of its own before it grows.
-#[cfg(unix)]
-fn separate(file: File, path: &Path) -> Result<File> {
-    use std::os::unix::fs::MetadataExt as _;
-    let failed = |error| failure("copying", path, error);
-    if file.metadata().map_err(failed)?.nlink() < 2 {
-        return Ok(file);
-    }
-    let own = path.with_file_name(format!(".{:016x}.tmp", file.metadata().map_err(failed)?.ino()));
-    fs::copy(path, &own).map_err(failed)?;
-    keep_private(&own).map_err(failed)?;
-    File::open(&own)
-        .and_then(|copy| copy.sync_all())
-        .map_err(failed)?;
-    fs::rename(&own, path).map_err(failed)?;
-    sync_folder(path)?;
-    fs::OpenOptions::new().append(true).open(path).map_err(failed)
-}
-
-#[cfg(not(unix))]
-fn separate(file: File, _path: &Path) -> Result<File> {
-    Ok(file)
-}
-
-/// Tells whether the path still names the open file: somebody else may have replaced or removed it.
-#[cfg(unix)]
+/// Tells whether the path still names the open file: another process may have replaced or removed it.
 fn still_named(handle: &Mutex<File>, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    let opened = handle.lock().unwrap_or_else(PoisonError::into_inner).metadata();
-    match (opened, fs::metadata(path)) {
-        (Ok(opened), Ok(named)) => {
-            opened.ino() == named.ino() && opened.dev() == named.dev() && named.nlink() == 1
-        }
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-fn still_named(_handle: &Mutex<File>, path: &Path) -> bool {
-    path.exists()
+    is_named(&handle.lock().unwrap_or_else(PoisonError::into_inner), path)
 }

@@ -10,20 +10,24 @@ use std::{
 
 use super::{
     lock::wait_for_writes,
-    system::{
-        again_when_absent, clone_file, create_private, failure, is_absent, keep_private, remove_empty,
-        sync_folder, version,
-    },
+    sidecar,
+    system::{again_when_absent, create_private, failure, is_absent, remove_empty, sync_folder, version},
     temporary::Temporary,
 };
 use crate::{
     error::Result,
     runtime::{Clock, Random},
-    store::{Condition, Object, Version, changed, not_found},
+    store::{Condition, Md5Digest, Object, Version, changed, not_found},
 };
 
 /// The folder of the store's own lock files, which is not part of the keys.
 pub(super) const LOCK_FOLDER: &str = ".stackwright-locks";
+
+/// A content that is durable beside its target.
+pub(super) struct Written {
+    temporary: Temporary,
+    version: Version,
+}
 
 /// The files below one folder.
 pub(super) struct Disk {
@@ -72,39 +76,79 @@ impl Disk {
         }))
     }
 
-    /// Writes beside the target, makes that durable, and puts it in the target's place.
-    pub(super) fn write(&self, key: &str, bytes: &[u8], condition: &Condition) -> Result<Version> {
+    /// Reads a file together with the digest in its sidecar, unless another process replaces the file at that moment.
+    pub(super) fn read_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
+        let path = self.path(key);
+        let before = sidecar::read(&path);
+        let object = self.read(key)?;
+        let is_steady = before.is_some() && sidecar::read(&path) == before;
+        let digest = before
+            .filter(|_| is_steady)
+            .and_then(|text| sidecar::decode(&text));
+        Ok(object.map(|object| (object, digest)))
+    }
+
+    /// Writes a content beside its target and makes it durable.
+    pub(super) fn write(&self, key: &str, bytes: &[u8], condition: &Condition) -> Result<Written> {
         let path = self.path(key);
         self.check(&path, key, condition)?;
-        let (temporary, mut file) = again_when_absent(|| {
-            let temporary = self.temporary(&path)?;
-            let file = create_private(&temporary.0);
-            Ok(file.map(|file| (temporary, file)))
-        })?
-        .map_err(|error| failure("creating a file beside", &path, error))?;
+        let (temporary, mut file) = self.create_beside(&path)?;
         file.write_all(bytes)
             .and_then(|()| file.sync_all())
             .map_err(|error| failure("writing", &temporary.0, error))?;
-        let written = version(
+        let version = version(
             &file
                 .metadata()
                 .map_err(|error| failure("reading", &temporary.0, error))?,
         );
-        drop(file);
-        self.replace(temporary, &path, key, condition)?;
-        Ok(written)
+        Ok(Written { temporary, version })
     }
 
-    /// Moves a finished temporary file into place, if the condition (still) holds.
-    fn replace(&self, temporary: Temporary, path: &Path, key: &str, condition: &Condition) -> Result<()> {
-        {
-            // Looking and replacing must be one act among all stores of this folder.
-            let _writes = wait_for_writes(self)?;
-            self.check(path, key, condition)?;
-            fs::rename(&temporary.0, path).map_err(|error| failure("replacing", path, error))?;
+    /// Puts what was written in its target's place, which becomes durable.
+    pub(super) fn place(
+        &self,
+        written: Written,
+        key: &str,
+        condition: &Condition,
+        digest: Option<Md5Digest>,
+    ) -> Result<Version> {
+        let path = self.path(key);
+        let Written { temporary, version } = written;
+        self.replace(temporary, key, condition, digest.map(sidecar::encode))?;
+        sync_folder(&path)?;
+        Ok(version)
+    }
+
+    fn create_beside(&self, path: &Path) -> Result<(Temporary, File)> {
+        again_when_absent(|| {
+            let temporary = self.temporary(path)?;
+            let file = create_private(&temporary.0);
+            Ok(file.map(|file| (temporary, file)))
+        })?
+        .map_err(|error| failure("creating a file beside", path, error))
+    }
+
+    /// Moves a finished temporary file into place, if the condition (still) holds, and writes its sidecar.
+    fn replace(
+        &self,
+        temporary: Temporary,
+        key: &str,
+        condition: &Condition,
+        sidecar: Option<Vec<u8>>,
+    ) -> Result<()> {
+        let path = self.path(key);
+        // Looking and replacing must be one act among all stores of this folder.
+        let _writes = wait_for_writes(self)?;
+        self.check(&path, key, condition)?;
+        if sidecar::is_kept_for(key) {
+            sidecar::remove(&path)?;
         }
+        fs::rename(&temporary.0, &path).map_err(|error| failure("replacing", &path, error))?;
         temporary.placed();
-        sync_folder(path)
+        if let Some(text) = sidecar {
+            sidecar::write(&path, &text);
+        }
+        Ok(())
     }
 
     pub(super) fn check(&self, path: &Path, key: &str, condition: &Condition) -> Result<()> {
@@ -123,38 +167,24 @@ impl Disk {
         }
     }
 
-    /// Makes a second name or a copy of a file, whichever is cheap and keeps the two apart.
+    /// Copies a file, and its sidecar. The content is not synced.
     pub(super) fn copy(&self, from: &str, to: &str) -> Result<()> {
         let (source, target) = (self.path(from), self.path(to));
-        let failed = |error: io::Error| {
+        if source == target {
+            return Ok(());
+        }
+        let mut original = File::open(&source).map_err(|error| {
             if is_absent(&error) {
                 not_found(from)
             } else {
                 failure("copying", &source, error)
             }
-        };
-        if source == target {
-            return Ok(());
-        }
-        fs::metadata(&source).map_err(failed)?;
-        let temporary = self.temporary(&target)?;
-        // Every write makes a new file, so two names of one file never change together; see `Appenders` for appends.
-        let is_linked = || {
-            let is_linked = fs::hard_link(&source, &temporary.0).is_ok();
-            if is_linked {
-                // One that is another user's keeps the rights that it has.
-                keep_private(&temporary.0).ok();
-            }
-            is_linked
-        };
-        if !clone_file(&source, &temporary.0) && !is_linked() {
-            fs::copy(&source, &temporary.0).map_err(failed)?;
-            keep_private(&temporary.0).map_err(|error| failure("writing", &temporary.0, error))?;
-            File::open(&temporary.0)
-                .and_then(|file| file.sync_all())
-                .map_err(|error| failure("writing", &temporary.0, error))?;
-        }
-        self.replace(temporary, &target, to, &Condition::Any)
+        })?;
+        let sidecar = sidecar::is_kept_for(to).then(|| sidecar::read(&source)).flatten();
+        let (temporary, mut file) = self.create_beside(&target)?;
+        // Where the file system can, both share their blocks until one of them is written.
+        io::copy(&mut original, &mut file).map_err(|error| failure("writing", &temporary.0, error))?;
+        self.replace(temporary, to, &Condition::Any, sidecar)
     }
 
     /// Removes a folder below the store's own, and those above it, as long as they are empty.
@@ -181,14 +211,8 @@ impl Disk {
             Err(error) if is_absent(&error) => return Ok(()),
             Err(error) => return Err(failure("removing", &path, error)),
         }
-        // What the reference engine's driver wrote beside the object goes with it.
-        let mut attributes = path.clone().into_os_string();
-        attributes.push(".attrs");
-        match fs::remove_file(Path::new(&attributes)) {
-            Err(error) if !is_absent(&error) => {
-                tracing::debug!(path = %path.display(), %error, "attributes of a removed object remain");
-            }
-            _ => {}
+        if let Err(error) = sidecar::remove(&path) {
+            tracing::debug!(%error, "the sidecar of a removed object remains");
         }
         sync_folder(&path)
     }

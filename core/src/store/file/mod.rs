@@ -4,6 +4,7 @@ mod append;
 mod disk;
 mod listing;
 mod lock;
+mod sidecar;
 mod system;
 mod temporary;
 
@@ -16,11 +17,15 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use self::{append::Appenders, disk::Disk, lock::Locks};
-use super::{Condition, LockGuard, Object, ObjectInfo, Store, Version, check_key};
+use super::{Condition, LockGuard, Md5Digest, Object, ObjectInfo, Store, Version, check_key};
 use crate::{
     error::{Error, Result},
     runtime::Runtime,
 };
+pub(super) use sidecar::digest;
+
+/// From this length on the digest of a content is made while the content is written.
+const LARGE: usize = 1 << 20;
 
 /// A store below a folder, the layout of which is that of the reference engine's file backend.
 ///
@@ -99,14 +104,39 @@ impl Store for FileStore {
         self.blocking(move |inner| inner.disk.read(&key)).await
     }
 
+    async fn get_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
+        check_key(key)?;
+        let key = key.to_owned();
+        self.blocking(move |inner| inner.disk.read_with_digest(&key))
+            .await
+    }
+
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         check_key(key)?;
         let key = key.to_owned();
-        self.blocking(move |inner| {
-            inner.appenders.forget(&key);
-            inner.disk.write(&key, &bytes, &condition)
-        })
-        .await
+        if !sidecar::is_kept_for(&key) || bytes.len() < LARGE {
+            return self
+                .blocking(move |inner| {
+                    inner.appenders.forget(&key);
+                    let digest = sidecar::is_kept_for(&key).then(|| digest(&bytes));
+                    let written = inner.disk.write(&key, &bytes, &condition)?;
+                    inner.disk.place(written, &key, &condition, digest)
+                })
+                .await;
+        }
+        let content = bytes.clone();
+        let digest = self.0.runtime.spawner.spawn_blocking(move || digest(&content));
+        let written = self.blocking({
+            let (key, condition) = (key.clone(), condition.clone());
+            move |inner| {
+                inner.appenders.forget(&key);
+                inner.disk.write(&key, &bytes, &condition)
+            }
+        });
+        let written = written.await?;
+        let digest = digest.await?;
+        self.blocking(move |inner| inner.disk.place(written, &key, &condition, Some(digest)))
+            .await
     }
 
     async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {

@@ -1,4 +1,4 @@
-//! What the store asks of the file system: durable folders, clones of files, versions, and errors in words.
+//! What the store asks of the file system: durable folders, versions, and errors in words.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions},
@@ -12,26 +12,6 @@ use crate::{
     runtime::Timestamp,
     store::Version,
 };
-
-/// Makes `target` share the blocks of `source` until one of them is written; `false` where that is not possible.
-#[cfg(target_os = "linux")]
-pub(super) fn clone_file(source: &Path, target: &Path) -> bool {
-    let (Ok(from), Ok(to)) = (File::open(source), create_private(target)) else {
-        return false;
-    };
-    if rustix::fs::ioctl_ficlone(&to, &from).is_ok() && to.sync_all().is_ok() {
-        return true;
-    }
-    drop(to);
-    // A link or a copy takes the name next; if this fails, so does that, with the reason.
-    fs::remove_file(target).ok();
-    false
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn clone_file(_source: &Path, _target: &Path) -> bool {
-    false
-}
 
 /// Lets files that are made be read and written by their owner only: inputs stand in them in the clear.
 #[cfg(unix)]
@@ -48,18 +28,6 @@ pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Makes a file that is not there yet, for its owner only.
 pub(super) fn create_private(path: &Path) -> io::Result<File> {
     private(File::options().write(true).create_new(true)).open(path)
-}
-
-/// Takes from a copy what its original allowed others.
-#[cfg(unix)]
-pub(super) fn keep_private(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
-}
-
-#[cfg(not(unix))]
-pub(super) fn keep_private(_path: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// How often something is tried that needs a folder, which another store may have removed because it was empty.

@@ -1,5 +1,7 @@
 //! Loading: the checkpoint, with what an interrupted operation left in the journal beside it.
 
+use bytes::Bytes;
+
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
@@ -11,7 +13,7 @@ use crate::{
         integrity,
         journal::{JournalEnd, JournalHeader, Recovery, Torn, recover},
     },
-    store::{StackStorage, StoredStack, layout::CHECKPOINT_ENDINGS},
+    store::{Md5Digest, StackStorage, StoredStack, file::digest as md5, layout::CHECKPOINT_ENDINGS},
 };
 
 /// A stack's state, with what an interrupted operation left in its journal.
@@ -68,6 +70,40 @@ impl StackStorage {
     /// As [`Self::load`]; the errors do not say where the state is.
     async fn load_unplaced(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
         let stored = self.read().await?;
+        let alteration = self.alteration(stored.base.key().to_owned(), stored.recorded.clone());
+        let (alteration, loaded) = futures::join!(alteration, self.load_stored(stored, secrets));
+        match (alteration, loaded) {
+            (Some(text), Ok(mut loaded)) => {
+                loaded.warnings.insert(0, Diagnostic::warning(text));
+                Ok(loaded)
+            }
+            (Some(text), Err(error)) => Err(error.with_hint(text)),
+            (None, loaded) => loaded,
+        }
+    }
+
+    /// Returns what is to be said about a checkpoint that is not the one that was last written.
+    async fn alteration(&self, key: String, recorded: Option<(Bytes, Md5Digest)>) -> Option<String> {
+        let (bytes, digest) = recorded?;
+        let compared = self
+            .runtime()
+            .spawner
+            .spawn_blocking(move || md5(&bytes) == digest);
+        if compared.await.unwrap_or(true) {
+            return None;
+        }
+        let url = self.store().url();
+        let copy = match self.newest_copy().await {
+            Ok(Some(copy)) => format!("the newest copy in the history is {url}/{copy}"),
+            _ => "the history has no copy of it".to_owned(),
+        };
+        Some(format!(
+            "the checkpoint {url}/{key} has been changed since it was last written: its MD5 digest is not the one in \
+             {key}.attrs; {copy}"
+        ))
+    }
+
+    async fn load_stored(&self, stored: StoredStack, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
         let mut warnings = Vec::new();
         let recovery = match &stored.journal {
             Some(journal) => {

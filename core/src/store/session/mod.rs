@@ -77,6 +77,7 @@ impl StackStorage {
             checkpoint,
             base,
             journal,
+            ..
         } = loaded.stored;
         let mut head = Head::new(base);
         let mut notes = Vec::new();

@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 
 use super::{
-    Condition, HistoryEntry, HostFacts, Object, StackLock, StackName, Store, Version,
+    Condition, HistoryEntry, HostFacts, Md5Digest, Object, StackLock, StackName, Store, Version,
     compression::expand,
     history,
     layout::{CHECKPOINT_ENDINGS, META},
@@ -44,6 +44,8 @@ pub struct StoredStack {
     pub checkpoint: Bytes,
     /// Which checkpoint it is.
     pub base: CheckpointBase,
+    /// The checkpoint as it is in the store, with the digest that was recorded of it, if any was.
+    pub(in crate::store) recorded: Option<(Bytes, Md5Digest)>,
     /// The journal beside it; `None` when there is none.
     pub journal: Option<Object>,
 }
@@ -62,6 +64,12 @@ impl StoredStack {
 pub struct CheckpointBase {
     key: String,
     version: Version,
+}
+
+impl CheckpointBase {
+    pub(in crate::store) fn key(&self) -> &str {
+        &self.key
+    }
 }
 
 impl StackStorage {
@@ -167,7 +175,8 @@ impl StackStorage {
             attempts += 1;
             let before = self.journal().await?;
             let key = self.checkpoint_key().await?.ok_or_else(missing)?;
-            let Object { bytes, version } = self.store.get(&key).await?.ok_or_else(missing)?;
+            let read = self.store.get_with_digest(&key).await?;
+            let (Object { bytes, version }, digest) = read.ok_or_else(missing)?;
             let journal = self.journal().await?;
             // Without the lock, an operation may end or begin between these readings. Where the journal has only grown
             // it belongs to this checkpoint or says that it is part of it; otherwise look again.
@@ -178,6 +187,7 @@ impl StackStorage {
             };
             if steady || attempts == MOST_ATTEMPTS {
                 return Ok(StoredStack {
+                    recorded: digest.map(|digest| (bytes.clone(), digest)),
                     checkpoint: expand(&key, bytes)?,
                     base: CheckpointBase { key, version },
                     journal,
@@ -233,6 +243,11 @@ impl StackStorage {
         let checkpoint = self.checkpoint_key().await?;
         let now = self.runtime.clock.now();
         history::write(&self.store, &self.name, checkpoint.as_deref(), entry, now).await
+    }
+
+    /// Returns the key of the newest copy of the checkpoint in the history.
+    pub(in crate::store) async fn newest_copy(&self) -> Result<Option<String>> {
+        history::newest_copy(&self.store, &self.name).await
     }
 
     /// Returns the records of finished operations, the newest first.

@@ -5,7 +5,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use super::StackStorage;
 use crate::{
     error::{Error, ErrorKind, Result},
-    store::layout::CHECKPOINT_ENDINGS,
+    store::{Condition, layout::CHECKPOINT_ENDINGS},
 };
 
 impl StackStorage {
@@ -39,7 +39,11 @@ impl StackStorage {
             .with_hint("destroy the stack first, or force the removal, which forgets its resources"));
         }
         let base = &stored.base.key;
-        self.store.copy(base, &format!("{base}.bak")).await?;
+        // The copy must be durable before the original goes.
+        if let Some(object) = self.store.get(base).await? {
+            let copy = format!("{base}.bak");
+            self.store.put(&copy, object.bytes, Condition::Any).await?;
+        }
         for ending in CHECKPOINT_ENDINGS {
             self.store.delete(&self.name.checkpoint(ending)).await?;
         }
@@ -141,6 +145,7 @@ mod tests {
         dev.remove(false).await.unwrap();
         let gone = [
             ".pulumi/stacks/shop/dev.json",
+            ".pulumi/stacks/shop/dev.json.attrs",
             ".stackwright-locks/organization/shop/dev.lock",
         ];
         let mut expected: Vec<_> = before
@@ -148,6 +153,7 @@ mod tests {
             .filter(|path| !gone.contains(&path.as_str()))
             .collect();
         expected.push(".pulumi/stacks/shop/dev.json.bak".to_owned());
+        expected.push(".pulumi/stacks/shop/dev.json.bak.attrs".to_owned());
         expected.retain(|path| !path.starts_with(".pulumi/locks/organization/shop/dev"));
         expected.sort();
         assert_eq!(leaves(folder.path()), expected);
@@ -156,7 +162,9 @@ mod tests {
         let last = [
             ".pulumi/meta.yaml",
             ".pulumi/stacks/shop/dev.json.bak",
+            ".pulumi/stacks/shop/dev.json.bak.attrs",
             ".pulumi/stacks/shop/prod.json.bak",
+            ".pulumi/stacks/shop/prod.json.bak.attrs",
             ".stackwright-locks/.writes.lock",
         ];
         assert_eq!(leaves(folder.path()), last);
