@@ -133,8 +133,10 @@ export interface CreateAnswer extends ViewAnswer {
 
 export interface ReadRequest extends ResourceSubject {
     id: string;
-    inputs: PropertyMap;
-    outputs: PropertyMap;
+    /** The recorded inputs; absent for an import, which has none. */
+    inputs?: PropertyMap;
+    /** The recorded outputs; absent for an import, which has none. */
+    outputs?: PropertyMap;
     /** As of `CreateRequest`. */
     timeout: number;
     preview: boolean;
@@ -143,9 +145,10 @@ export interface ReadRequest extends ResourceSubject {
 }
 
 export interface ReadAnswer extends ViewAnswer {
-    /** Absent or empty: the resource does not exist. */
+    /** Absent or empty: a refresh finds that the resource does not exist; a read and an import keep the id of the request. */
     id?: string;
     inputs?: PropertyMap;
+    /** Absent: the resource does not exist. */
     outputs?: PropertyMap;
     refreshBeforeUpdate?: boolean;
 }

@@ -166,19 +166,19 @@ class Forwarding:
                 "type": request.type,
                 "name": request.name,
                 "id": request.id,
-                "inputs": plain(request.inputs),
-                "outputs": plain(request.outputs),
+                "inputs": None if request.inputs is None else plain(request.inputs),
+                "outputs": None if request.outputs is None else plain(request.outputs),
                 "timeout": request.timeout,
                 "preview": request.preview,
             },
             request,
         )
-        if not answer.get("id"):
-            return None
         inputs, outputs = answer.get("inputs"), answer.get("outputs")
+        if outputs is None:
+            return None
         return sw.ReadResult(
-            answer["id"],
-            None if outputs is None else parsed(outputs),
+            answer.get("id", ""),
+            parsed(outputs),
             None if inputs is None else parsed(inputs),
             refresh_before_update=bool(answer.get("refreshBeforeUpdate")),
         )

@@ -119,8 +119,8 @@ impl Provider for Table {
         if self.functions.read.is_none() {
             return Ok(ReadResponse {
                 id: request.id,
-                inputs: Some(request.inputs),
-                outputs: Some(request.properties),
+                inputs: Some(request.inputs.unwrap_or_default()),
+                outputs: Some(request.properties.unwrap_or_default()),
                 ..ReadResponse::default()
             });
         }

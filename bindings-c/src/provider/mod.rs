@@ -93,7 +93,7 @@ pub struct sw_provider_t {
     /// Makes a resource: `{"urn", "type", "name", "inputs", "timeout", "preview"}` → `{"id", "outputs", "viewSteps"}`. Required.
     pub create: sw_call_t,
     /// Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview",
-    /// "oldViews"}` → `{"id", "inputs", "outputs", "viewSteps"}`; an empty answer says that it does not exist. Null: it is as it was recorded.
+    /// "oldViews"}`, inputs and outputs being null for an import → `{"id", "inputs", "outputs", "viewSteps"}`; without outputs it does not exist. Null: it is as it was recorded.
     pub read: sw_call_t,
     /// Changes a resource: `{"urn", "type", "name", "id", "oldInputs", "oldOutputs", "news", "ignoreChanges",
     /// "timeout", "preview", "oldViews"}` → `{"outputs", "viewSteps"}`. Null: it can not be changed in place.

@@ -136,8 +136,8 @@ pub(super) struct Read {
     #[serde(flatten)]
     identity: Identity,
     id: ResourceId,
-    inputs: PlainMap,
-    outputs: PlainMap,
+    inputs: Option<PlainMap>,
+    outputs: Option<PlainMap>,
     timeout: f64,
     preview: bool,
     old_views: Vec<View>,
@@ -148,8 +148,8 @@ impl From<ReadRequest> for Read {
         Self {
             identity: identity!(request),
             id: request.id,
-            inputs: PlainMap(request.inputs),
-            outputs: PlainMap(request.properties),
+            inputs: request.inputs.map(PlainMap),
+            outputs: request.properties.map(PlainMap),
             timeout: request.timeout,
             preview: request.preview,
             old_views: request.views.recorded().to_vec(),

@@ -302,8 +302,8 @@ impl Provider for JsProvider {
         if !self.has(method::READ) {
             return Ok(ReadResponse {
                 id: request.id,
-                inputs: Some(request.inputs),
-                outputs: Some(request.properties),
+                inputs: Some(request.inputs.unwrap_or_default()),
+                outputs: Some(request.properties.unwrap_or_default()),
                 ..ReadResponse::default()
             });
         }

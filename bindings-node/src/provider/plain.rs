@@ -43,7 +43,10 @@ fn sent(request: &Request) -> Sent {
         Request::CheckConfig(request) | Request::Check(request) => (request.news.clone(), none()),
         Request::Create(request) => (request.inputs.clone(), request.inputs.clone()),
         Request::Update(request) => (request.news.clone(), request.news.clone()),
-        Request::Read(request) => (request.inputs.clone(), request.properties.clone()),
+        Request::Read(request) => (
+            request.inputs.clone().unwrap_or_default(),
+            request.properties.clone().unwrap_or_default(),
+        ),
         Request::Invoke(request) => (request.arguments.clone(), none()),
         Request::DiffConfig(_)
         | Request::Configure(_)
@@ -131,7 +134,7 @@ fn maps(request: &mut Request) -> Vec<&mut PropertyMap> {
         }
         Request::Configure(request) => vec![&mut request.inputs],
         Request::Create(request) => vec![&mut request.inputs],
-        Request::Read(request) => vec![&mut request.inputs, &mut request.properties],
+        Request::Read(request) => request.inputs.iter_mut().chain(&mut request.properties).collect(),
         Request::Update(request) => {
             vec![
                 &mut request.old_inputs,

@@ -155,8 +155,12 @@ impl Request {
                     &request.name,
                 )?;
                 identity(writer, object, &request.id)?;
-                writer.set_map(object, "inputs", &request.inputs)?;
-                writer.set_map(object, "outputs", &request.properties)?;
+                if let Some(inputs) = &request.inputs {
+                    writer.set_map(object, "inputs", inputs)?;
+                }
+                if let Some(outputs) = &request.properties {
+                    writer.set_map(object, "outputs", outputs)?;
+                }
                 views::write(writer, object, &request.views)?;
                 limits(writer, object, request.timeout, request.preview)?;
             }

@@ -110,11 +110,11 @@ impl PythonProvider {
 }
 
 impl PythonProvider {
-    fn take_off<const N: usize>(
+    fn take_off<'a>(
         &self,
         inputs: &PropertyMap,
         outputs: &PropertyMap,
-        maps: [&mut PropertyMap; N],
+        maps: impl IntoIterator<Item = &'a mut PropertyMap>,
     ) -> Secrecy {
         Secrecy::take_off(self.capabilities.accept_secrets, inputs, outputs, maps)
     }
@@ -233,13 +233,15 @@ impl Provider for PythonProvider {
         let Some(method) = &self.read else {
             return Ok(ReadResponse {
                 id: request.id,
-                inputs: Some(request.inputs),
-                outputs: Some(request.properties),
+                inputs: Some(request.inputs.unwrap_or_default()),
+                outputs: Some(request.properties.unwrap_or_default()),
                 refresh_before_update: false,
             });
         };
-        let (inputs, outputs) = (request.inputs.clone(), request.properties.clone());
-        let secrecy = self.take_off(&inputs, &outputs, [&mut request.inputs, &mut request.properties]);
+        let inputs = request.inputs.clone().unwrap_or_default();
+        let outputs = request.properties.clone().unwrap_or_default();
+        let sent = request.inputs.iter_mut().chain(&mut request.properties);
+        let secrecy = self.take_off(&inputs, &outputs, sent);
         if !self.capabilities.accept_secrets {
             request.views = request.views.without_secrets();
         }

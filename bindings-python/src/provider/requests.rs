@@ -191,10 +191,10 @@ request! {
     /// Asks for a resource as it is.
     ReadRequest {
         maps {
-            /// The recorded inputs, when there are any.
-            inputs: |request| Some(&request.inputs);
-            /// The recorded outputs, when there are any.
-            outputs: |request| Some(&request.properties);
+            /// The recorded inputs; `None` for an import, which has none.
+            inputs: |request| request.inputs.as_ref();
+            /// The recorded outputs; `None` for an import, which has none.
+            outputs: |request| request.properties.as_ref();
         }
         plain {
             urn: &str = |request| request.urn.as_str();

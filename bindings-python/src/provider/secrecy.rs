@@ -15,11 +15,11 @@ pub(super) struct Secrecy {
 
 impl Secrecy {
     /// Takes secretness off `maps`, unless the provider accepts it; answers will be marked by `inputs` and `outputs`.
-    pub(super) fn take_off<const N: usize>(
+    pub(super) fn take_off<'a>(
         accepts: bool,
         inputs: &PropertyMap,
         outputs: &PropertyMap,
-        maps: [&mut PropertyMap; N],
+        maps: impl IntoIterator<Item = &'a mut PropertyMap>,
     ) -> Self {
         if accepts {
             return Self { sent: None };

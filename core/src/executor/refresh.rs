@@ -37,7 +37,7 @@ impl Executor {
             return Ok(same());
         }
         let mut warnings = Vec::new();
-        let request = self.read_request(step, old, old.inputs.clone(), old.outputs.clone());
+        let request = self.read_request(step, old, Some(old.inputs.clone()), Some(old.outputs.clone()));
         let mut new = Arc::clone(start);
         let answer = self.call(step, "read", provider.provider.read(request)).await;
         match self.was_read(answer) {

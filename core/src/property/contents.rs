@@ -1,8 +1,9 @@
-//! Contents of assets: whether a value has any, and putting back what a message left out.
+//! Contents of assets and archives: whether a value has any, and restoring those that a message left out.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
 
 use crate::property::{Archive, ArchiveSource, PropertyMap, PropertyValue};
 
@@ -14,63 +15,76 @@ impl PropertyMap {
             value.any(&mut |value| matches!(value, PropertyValue::Asset(_) | PropertyValue::Archive(_)))
         })
     }
+
+    /// Restores assets and archives of which the map has the hash alone, from those in `recorded` with the same hash.
+    pub fn restore_contents<'a>(&mut self, recorded: impl IntoIterator<Item = &'a Self>) {
+        if !self.values().any(is_elided) {
+            return;
+        }
+        let mut contents = Contents::default();
+        for value in recorded.into_iter().flat_map(Self::values) {
+            contents.collect(value);
+        }
+        if !contents.0.is_empty() {
+            contents.restore_map(self);
+        }
+    }
 }
 
-/// Assets and archives by hash, for putting their contents back where a provider returned the hash alone.
-#[derive(Default)]
-pub struct ElidedContents(FxHashMap<smol_str::SmolStr, PropertyValue>);
+/// Tells whether an asset or an archive without contents is anywhere in the value.
+fn is_elided(value: &PropertyValue) -> bool {
+    value.any(&mut |value| match value {
+        PropertyValue::Asset(asset) => asset.is_elided(),
+        PropertyValue::Archive(archive) => archive.is_elided(),
+        _ => false,
+    })
+}
 
-impl ElidedContents {
-    /// Remembers every asset and archive of a map that has both a hash and contents.
-    #[must_use]
-    pub fn of(map: &PropertyMap) -> Self {
-        let mut contents = Self::default();
-        let mut remember = |value: &PropertyValue| {
-            match value {
-                PropertyValue::Asset(asset) if !asset.hash.is_empty() && !asset.is_elided() => {
-                    contents
-                        .0
-                        .entry(asset.hash.clone())
-                        .or_insert_with(|| value.clone());
-                }
-                PropertyValue::Archive(archive) if !archive.hash.is_empty() && !archive.is_elided() => {
-                    contents
-                        .0
-                        .entry(archive.hash.clone())
-                        .or_insert_with(|| value.clone());
-                }
-                _ => {}
+/// The hash of an asset or archive that has contents.
+fn hash_of_complete(value: &PropertyValue) -> Option<&SmolStr> {
+    let hash = match value {
+        PropertyValue::Asset(asset) if !asset.is_elided() => &asset.hash,
+        PropertyValue::Archive(archive) if !archive.is_elided() => &archive.hash,
+        _ => return None,
+    };
+    Some(hash).filter(|hash| !hash.is_empty())
+}
+
+/// Assets and archives with contents, by hash.
+#[derive(Default)]
+struct Contents(FxHashMap<SmolStr, PropertyValue>);
+
+impl Contents {
+    fn collect(&mut self, value: &PropertyValue) {
+        value.any(&mut |value| {
+            if let Some(hash) = hash_of_complete(value) {
+                let entry = self.0.entry(hash.clone());
+                entry.or_insert_with(|| value.clone());
             }
             false
-        };
-        for value in map.values() {
-            value.any(&mut remember);
-        }
-        contents
+        });
     }
 
-    /// Returns the map with the contents of each elided asset and archive that is known here.
-    #[must_use]
-    pub fn restore(&self, map: &PropertyMap) -> PropertyMap {
-        if self.0.is_empty() || !map.contains_assets() {
-            return map.clone();
+    fn restore_map(&self, map: &mut PropertyMap) {
+        for (_, value) in map.iter_mut() {
+            if is_elided(value) {
+                *value = self.restored(value);
+            }
         }
-        map.iter()
-            .map(|(key, value)| (key.clone(), self.restored(value)))
-            .collect()
+    }
+
+    /// Returns the asset or archive of that hash, if it is one of the same kind as `value`.
+    fn known(&self, hash: &str, value: &PropertyValue) -> PropertyValue {
+        let found = self.0.get(hash).filter(|found| {
+            std::mem::discriminant::<PropertyValue>(found) == std::mem::discriminant(value)
+        });
+        found.unwrap_or(value).clone()
     }
 
     fn restored(&self, value: &PropertyValue) -> PropertyValue {
-        let known = |hash: &str| self.0.get(hash).cloned().unwrap_or_else(|| value.clone());
         match value {
-            PropertyValue::Asset(asset) if asset.is_elided() => match known(&asset.hash) {
-                restored @ PropertyValue::Asset(_) => restored,
-                _ => value.clone(),
-            },
-            PropertyValue::Archive(archive) if archive.is_elided() => match known(&archive.hash) {
-                restored @ PropertyValue::Archive(_) => restored,
-                _ => value.clone(),
-            },
+            PropertyValue::Asset(asset) if asset.is_elided() => self.known(&asset.hash, value),
+            PropertyValue::Archive(archive) if archive.is_elided() => self.known(&archive.hash, value),
             PropertyValue::Archive(archive) => match &archive.source {
                 ArchiveSource::Assets(assets) => {
                     let assets: BTreeMap<String, PropertyValue> = assets
@@ -82,19 +96,18 @@ impl ElidedContents {
                         source: ArchiveSource::Assets(assets),
                     }))
                 }
-                _ => value.clone(),
+                ArchiveSource::Path(_) | ArchiveSource::Uri(_) => value.clone(),
             },
             PropertyValue::Array(values) => {
                 PropertyValue::array(values.iter().map(|value| self.restored(value)).collect())
             }
-            PropertyValue::Object(map) => PropertyValue::Object(self.restore(map)),
-            PropertyValue::Secret(secret) => {
-                let element = self.restored(&secret.element);
-                if element == secret.element {
-                    value.clone()
-                } else {
-                    PropertyValue::secret(element)
-                }
+            PropertyValue::Object(map) => {
+                let mut map = map.clone();
+                self.restore_map(&mut map);
+                PropertyValue::Object(map)
+            }
+            PropertyValue::Secret(secret) if is_elided(&secret.element) => {
+                PropertyValue::secret(self.restored(&secret.element))
             }
             _ => value.clone(),
         }
@@ -106,21 +119,52 @@ mod tests {
     use super::*;
     use crate::property::{Asset, AssetSource};
 
+    fn asset(hash: &str, text: &str) -> PropertyValue {
+        PropertyValue::Asset(Arc::new(Asset {
+            hash: hash.into(),
+            source: AssetSource::Text(text.into()),
+        }))
+    }
+
+    fn archive(hash: &str, assets: impl IntoIterator<Item = (&'static str, PropertyValue)>) -> PropertyValue {
+        let assets = assets.into_iter().map(|(name, value)| (name.to_owned(), value));
+        PropertyValue::Archive(Arc::new(Archive {
+            hash: hash.into(),
+            source: ArchiveSource::Assets(assets.collect()),
+        }))
+    }
+
+    fn map(entries: impl IntoIterator<Item = (&'static str, PropertyValue)>) -> PropertyMap {
+        entries.into_iter().collect()
+    }
+
     #[test]
-    fn elided_contents_come_back_by_hash() {
-        let asset = |hash: &str, text: &str| {
-            PropertyValue::Asset(Arc::new(Asset {
-                hash: hash.into(),
-                source: AssetSource::Text(text.into()),
-            }))
-        };
-        let one = |value| {
-            [("k", PropertyValue::array(vec![value]))]
-                .into_iter()
-                .collect::<PropertyMap>()
-        };
-        let contents = ElidedContents::of(&one(asset("ab", "text")));
-        assert_eq!(contents.restore(&one(asset("ab", ""))), one(asset("ab", "text")));
-        assert_eq!(contents.restore(&one(asset("cd", ""))), one(asset("cd", "")));
+    fn elided_contents_are_restored_by_hash_from_each_recorded_map() {
+        let inputs = map([("source", PropertyValue::secret(asset("ab", "text")))]);
+        let outputs = map([("code", archive("cd", [("a", asset("ef", "other"))]))]);
+        let mut answer = map([
+            ("code", archive("cd", [])),
+            ("list", PropertyValue::array(vec![asset("ab", ""), "x".into()])),
+            ("nested", archive("0a", [("b", asset("ef", ""))])),
+            ("source", PropertyValue::secret(asset("ab", ""))),
+            ("unknown", asset("99", "")),
+        ]);
+        answer.restore_contents([&inputs, &outputs]);
+        let expected = map([
+            ("code", archive("cd", [("a", asset("ef", "other"))])),
+            ("list", PropertyValue::array(vec![asset("ab", "text"), "x".into()])),
+            ("nested", archive("0a", [("b", asset("ef", "other"))])),
+            ("source", PropertyValue::secret(asset("ab", "text"))),
+            ("unknown", asset("99", "")),
+        ]);
+        assert_eq!(answer, expected);
+    }
+
+    #[test]
+    fn an_asset_is_not_restored_from_an_archive_with_its_hash() {
+        let recorded = map([("code", archive("ab", [("a", asset("ef", "x"))]))]);
+        let mut answer = map([("source", asset("ab", ""))]);
+        answer.restore_contents([&recorded]);
+        assert_eq!(answer, map([("source", asset("ab", ""))]));
     }
 }

@@ -16,7 +16,6 @@ mod secrets;
 mod survey;
 pub mod wire;
 
-pub use contents::ElidedContents;
 pub use map::{Key, PropertyMap};
 pub use path::{PathElement, PropertyPath};
 pub(crate) use survey::Survey;

@@ -243,10 +243,10 @@ pub struct ReadRequest {
     pub name: String,
     /// Its id.
     pub id: ResourceId,
-    /// The recorded inputs, when there are any.
-    pub inputs: PropertyMap,
-    /// The recorded outputs, when there are any.
-    pub properties: PropertyMap,
+    /// The recorded inputs; `None` for an import, which has none.
+    pub inputs: Option<PropertyMap>,
+    /// The recorded outputs; `None` for an import, which has none.
+    pub properties: Option<PropertyMap>,
     /// How long it may take, in seconds; 0 leaves it to the provider.
     pub timeout: f64,
     /// True while previewing.
@@ -258,9 +258,10 @@ pub struct ReadRequest {
 /// A resource as it is.
 #[derive(Clone, Debug, Default)]
 pub struct ReadResponse {
-    /// The id; empty when the resource does not exist.
+    /// The id. When it is empty, a refresh finds that the resource does not exist; a read and an import keep the id of
+    /// the request.
     pub id: ResourceId,
-    /// The inputs; `None` when the provider cannot tell.
+    /// The inputs; `None` when the provider does not return them.
     pub inputs: Option<PropertyMap>,
     /// The outputs; `None` when the resource does not exist.
     pub outputs: Option<PropertyMap>,

@@ -99,12 +99,12 @@ pub trait Provider: Send + Sync + 'static {
     /// Makes a resource and returns its id and outputs.
     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse>;
 
-    /// Reads a resource as it is; an empty id says that it does not exist.
+    /// Reads a resource as it is; without outputs it does not exist.
     async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
         Ok(ReadResponse {
             id: request.id,
-            inputs: Some(request.inputs),
-            outputs: Some(request.properties),
+            inputs: Some(request.inputs.unwrap_or_default()),
+            outputs: Some(request.properties.unwrap_or_default()),
             ..ReadResponse::default()
         })
     }

@@ -147,8 +147,8 @@ impl Provider for Scripted {
         }
         Ok(ReadResponse {
             id: request.id,
-            inputs: Some(request.inputs),
-            outputs: Some(request.properties),
+            inputs: request.inputs,
+            outputs: request.properties,
             ..ReadResponse::default()
         })
     }

@@ -42,7 +42,7 @@ impl Provider for Finds {
             ));
         }
         Ok(ReadResponse {
-            outputs: Some(request.properties),
+            outputs: request.properties,
             id: request.id,
             ..ReadResponse::default()
         })

@@ -160,7 +160,7 @@ impl Provider for ScriptedProvider {
     async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
         let json = json!({
             "urn": request.urn, "type": request.resource_type, "name": request.name, "id": request.id,
-            "inputs": plain(request.inputs), "outputs": plain(request.properties),
+            "inputs": request.inputs.map(plain), "outputs": request.properties.map(plain),
             "timeout": request.timeout, "preview": request.preview, "oldViews": request.views.recorded(),
         });
         self.ask_with_views("read", json, request.views).await

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::Result;
 use crate::{
     executor::{Executor, Step, StepFailure, outcome::Applied},
-    property::PropertyMap,
     provider::ReadRequest,
 };
 
@@ -21,7 +20,7 @@ impl Executor {
             .ok_or_else(|| StepFailure::new("an import step without a provider"))?;
         let request = ReadRequest {
             id: goal.options.import_id.clone(),
-            ..self.read_request(step, goal, PropertyMap::new(), PropertyMap::new())
+            ..self.read_request(step, goal, None, None)
         };
         let mut new = Arc::clone(goal);
         let state = Arc::make_mut(&mut new);
@@ -40,13 +39,13 @@ impl Executor {
                 (failure.id.into(), failure.inputs, Some(failure.outputs))
             }
         };
-        let Some(outputs) = outputs.filter(|_| !id.is_empty()) else {
+        let Some(mut outputs) = outputs else {
             return Err(StepFailure::new(format!(
                 "resource '{}' does not exist",
                 goal.options.import_id
             )));
         };
-        let Some(inputs) = inputs else {
+        let Some(mut inputs) = inputs else {
             let package = goal.resource_type.package();
             return Err(StepFailure::new(format!(
                 "provider does not support importing resources; please try updating the '{package}' plugin"
@@ -57,6 +56,9 @@ impl Executor {
         } else {
             id
         };
+        // Assets that the provider returns by their hash alone are those of the program.
+        inputs.restore_contents([&goal.inputs]);
+        outputs.restore_contents([&goal.inputs]);
         state.inputs = inputs;
         state.outputs = outputs;
         let now = self.now();

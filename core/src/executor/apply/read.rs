@@ -20,17 +20,18 @@ impl Executor {
         let mut partial_failure = None;
         let known = goal.id.as_str() != UNKNOWN_ID;
         if let Some(provider) = step.provider.as_ref().filter(|_| known) {
-            let request = self.read_request(step, goal, goal.inputs.clone(), goal.inputs.clone());
+            let request = self.read_request(step, goal, Some(goal.inputs.clone()), Some(goal.inputs.clone()));
             let state = Arc::make_mut(&mut new);
             let answer = self.call(step, "read", provider.provider.read(request)).await;
             match self.was_read(answer) {
                 Ok(response) => {
-                    let outputs = response.outputs.filter(|_| !response.id.is_empty());
-                    let Some(outputs) = outputs else {
+                    let Some(outputs) = response.outputs else {
                         return Err(StepFailure::new(format!("resource '{}' does not exist", goal.id)));
                     };
                     state.outputs = outputs;
-                    state.id = response.id;
+                    if !response.id.is_empty() {
+                        state.id = response.id;
+                    }
                     state.refresh_before_update = response.refresh_before_update;
                 }
                 Err(mut error) => {
@@ -61,8 +62,8 @@ impl Executor {
         &self,
         step: &Step,
         state: &ResourceState,
-        inputs: PropertyMap,
-        properties: PropertyMap,
+        inputs: Option<PropertyMap>,
+        properties: Option<PropertyMap>,
     ) -> ReadRequest {
         ReadRequest {
             urn: state.urn.clone(),

@@ -226,9 +226,7 @@ impl Encoder<'_> {
         }
         if !self.0.elide_assets {
             match &asset.source {
-                // With a hash, a missing text reads as the empty one or as elided contents; without it, the
-                // receiver would not know what kind of asset it has.
-                AssetSource::Text(text) if text.is_empty() && !asset.hash.is_empty() => {}
+                // An empty text is sent too: without a text, a path or a URI the SDKs refuse the asset.
                 AssetSource::Text(text) => fields.push(("text", string(text.as_str()))),
                 AssetSource::Path(path) => fields.push(("path", string(path.as_str()))),
                 AssetSource::Uri(uri) => fields.push(("uri", string(uri.as_str()))),
@@ -247,7 +245,7 @@ impl Encoder<'_> {
         }
         if !self.0.elide_assets {
             match &archive.source {
-                ArchiveSource::Assets(assets) if assets.is_empty() && archive.is_elided() => {}
+                // Empty assets are sent too: without assets, a path or a URI the SDKs refuse the archive.
                 ArchiveSource::Assets(assets) => {
                     let mut message = Struct::default();
                     for (name, value) in assets {

@@ -317,6 +317,18 @@ fn elided_assets_are_their_hash() {
 }
 
 #[test]
+fn assets_and_archives_without_contents_are_sent_with_an_empty_source() {
+    let map = decode(
+        r#"{"a":{"SIG":"ASSET","hash":"ab"},"b":{"SIG":"ARCHIVE","hash":"cd","assets":{}},"c":{"SIG":"ARCHIVE","hash":"cd"}}"#,
+        ALL,
+    );
+    let sent = to_struct(&map, &EncodeOptions::all("")).unwrap();
+    let expected = r#"{"a":{"SIG":"ASSET","hash":"ab","text":""},"b":{"SIG":"ARCHIVE","hash":"cd","assets":{}},
+        "c":{"SIG":"ARCHIVE","hash":"cd","assets":{}}}"#;
+    assert_eq!(sent, message(expected));
+}
+
+#[test]
 fn byte_strings_need_a_receiver_that_takes_them() {
     let map: PropertyMap = [("b", PropertyValue::Bytes(vec![1, 2].into()))]
         .into_iter()

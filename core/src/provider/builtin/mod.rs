@@ -184,8 +184,8 @@ impl Provider for BuiltinProvider {
             STACK_REFERENCE => self.read_stack_reference(request).await,
             STASH => Ok(ReadResponse {
                 id: request.id,
-                inputs: Some(request.inputs),
-                outputs: Some(request.properties),
+                inputs: Some(request.inputs.unwrap_or_default()),
+                outputs: Some(request.properties.unwrap_or_default()),
                 refresh_before_update: false,
             }),
             other => Err(unrecognized(other)),

@@ -68,14 +68,14 @@ impl BuiltinProvider {
 
     pub(super) async fn read_stack_reference(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
         // The name travels among the outputs when a program reads a reference, among the inputs in a refresh.
-        let inputs = if request.inputs.is_empty() {
-            request
-                .properties
-                .get("name")
-                .map(|name| object([("name", name.clone())]))
-                .unwrap_or_default()
-        } else {
-            request.inputs
+        let inputs = match request.inputs.filter(|inputs| !inputs.is_empty()) {
+            Some(inputs) => inputs,
+            None => {
+                let properties = request.properties.as_ref();
+                let name = properties.and_then(|properties| properties.get("name"));
+                name.map(|name| object([("name", name.clone())]))
+                    .unwrap_or_default()
+            }
         };
         if let Some(failure) = fault(&inputs) {
             return Err(failed(failure.reason));

@@ -159,8 +159,8 @@ async fn a_stack_reference_warns_that_it_is_deprecated_and_reads_by_name() {
         resource_type: STACK_REFERENCE.into(),
         name: "a".into(),
         id: "org/shop/dev".into(),
-        inputs: PropertyMap::new(),
-        properties: inputs,
+        inputs: Some(PropertyMap::new()),
+        properties: Some(inputs),
         timeout: 0.0,
         preview: false,
         views: Views::default(),
@@ -169,7 +169,7 @@ async fn a_stack_reference_warns_that_it_is_deprecated_and_reads_by_name() {
     assert_eq!(response.id.as_str(), "org/shop/dev");
     assert!(response.outputs.unwrap().contains_key("outputs"));
     let nameless = ReadRequest {
-        properties: PropertyMap::new(),
+        properties: None,
         ..read
     };
     let error = provider.read(nameless).await.unwrap_err();

@@ -1,7 +1,6 @@
 //! Providers on the other side of a gRPC connection: plugin processes, and whatever else listens on an address.
 
 mod annotate;
-mod assets;
 mod configuration;
 mod connect;
 #[cfg(test)]

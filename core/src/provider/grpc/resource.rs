@@ -9,8 +9,7 @@ use stackwright_proto::pulumirpc::{
 use super::{
     GrpcProvider,
     annotate::annotate,
-    assets::restore,
-    values::{Unknowns, encode, sending, sending_recorded},
+    values::{Unknowns, encode, optional, sending, sending_recorded},
     views::old_views,
 };
 use crate::{
@@ -261,25 +260,19 @@ impl GrpcProvider {
             urn: request.urn.to_string(),
             name: request.name.clone(),
             r#type: request.resource_type.to_string(),
-            properties: encode(&request.properties, &options("outputs"))?,
-            inputs: encode(&request.inputs, &options("inputs"))?,
+            properties: optional(request.properties.as_ref(), &options("outputs"))?,
+            inputs: optional(request.inputs.as_ref(), &options("inputs"))?,
             timeout: request.timeout,
             resource_status_address: reserved.address.clone(),
             resource_status_token: reserved.token.clone(),
             old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
         };
-        // What was echoed comes back with its secrets and with the contents of its assets.
-        let complete = |inputs: Option<&mut PropertyMap>, outputs: &mut PropertyMap| {
-            if let Some(inputs) = inputs {
-                if !capabilities.accept_secrets {
-                    annotate(inputs, &request.inputs);
-                }
-                restore(inputs, &request.inputs);
+        // What was echoed gets its secrets and the contents of its assets back.
+        let complete = |map: &mut PropertyMap, recorded: Option<&PropertyMap>| {
+            if let Some(recorded) = recorded.filter(|_| !capabilities.accept_secrets) {
+                annotate(map, recorded);
             }
-            if !capabilities.accept_secrets {
-                annotate(outputs, &request.properties);
-            }
-            restore(outputs, &request.inputs);
+            map.restore_contents(request.inputs.iter().chain(&request.properties));
         };
         let answer = match self.client().read(message).await {
             Ok(answer) => answer.into_inner(),
@@ -290,20 +283,27 @@ impl GrpcProvider {
                     error.init_failure = None;
                 }
                 if let Some(failure) = &mut error.init_failure {
-                    complete(failure.inputs.as_mut(), &mut failure.outputs);
+                    if let Some(inputs) = &mut failure.inputs {
+                        complete(inputs, request.inputs.as_ref());
+                    }
+                    complete(&mut failure.outputs, request.properties.as_ref());
                 }
                 return Err(error);
             }
         };
-        if answer.id.is_empty() {
+        // Without properties the resource does not exist, whatever else the answer holds.
+        let Some(properties) = answer.properties else {
             return Ok(ReadResponse::default());
-        }
+        };
         let mut inputs = match answer.inputs {
             Some(inputs) => Some(self.decode("Read", "inputs", Some(inputs), Unknowns::Drop)?),
             None => None,
         };
-        let mut outputs = self.decode("Read", "outputs", answer.properties, Unknowns::Drop)?;
-        complete(inputs.as_mut(), &mut outputs);
+        if let Some(inputs) = &mut inputs {
+            complete(inputs, request.inputs.as_ref());
+        }
+        let mut outputs = self.decode("Read", "outputs", Some(properties), Unknowns::Drop)?;
+        complete(&mut outputs, request.properties.as_ref());
         Ok(ReadResponse {
             id: answer.id.into(),
             inputs,

@@ -64,6 +64,11 @@ pub(super) fn encode(map: &PropertyMap, options: &EncodeOptions) -> ProviderResu
         .map_err(|error| ProviderError::new(ProviderStatus::InvalidArgument, error.message()))
 }
 
+/// Encodes values that a request may lack.
+pub(super) fn optional(map: Option<&PropertyMap>, options: &EncodeOptions) -> ProviderResult<Option<Struct>> {
+    map.map_or(Ok(None), |map| encode(map, options))
+}
+
 impl GrpcProvider {
     /// Decodes an answer's values, secrets and references included. An unknown where none may be is an error.
     pub(super) fn decode(

@@ -107,24 +107,58 @@ async fn a_failure_keeps_the_words_and_the_status_of_the_provider() {
 }
 
 #[tokio::test]
-async fn a_read_tells_what_is_gone_from_what_it_can_not_tell() {
+async fn a_read_without_properties_finds_nothing_even_with_an_id() {
     let fake = Fake {
         read: Some(Box::new(|request| {
-            Ok(match request.inputs.unwrap_or_default().fields.len() {
-                0 => rpc::ReadResponse::default(),
-                _ => rpc::ReadResponse {
-                    id: request.id,
-                    properties: Some(wire([("token", "t")])),
-                    ..rpc::ReadResponse::default()
-                },
+            Ok(rpc::ReadResponse {
+                id: request.id,
+                inputs: Some(wire([("token", "t")])),
+                ..rpc::ReadResponse::default()
             })
         })),
         ..Fake::greeting(true)
     };
     let provider = ready(fake, PropertyMap::new()).await;
     let gone = provider.read(read(PropertyMap::new())).await.unwrap();
-    assert!(gone.id.is_empty() && gone.outputs.is_none());
-    let there = provider.read(read(map([("a", "b".into())]))).await.unwrap();
-    assert_eq!((there.id.as_str(), there.inputs), ("id", None));
+    assert_eq!((gone.id.as_str(), gone.inputs, gone.outputs), ("", None, None));
+}
+
+#[tokio::test]
+async fn a_read_with_properties_keeps_them_even_without_an_id() {
+    let fake = Fake {
+        read: Some(Box::new(|_| {
+            Ok(rpc::ReadResponse {
+                properties: Some(wire([("token", "t")])),
+                ..rpc::ReadResponse::default()
+            })
+        })),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let there = provider.read(read(PropertyMap::new())).await.unwrap();
+    assert_eq!((there.id.as_str(), there.inputs), ("", None));
     assert_eq!(there.outputs, Some(map([("token", "t".into())])));
+}
+
+#[tokio::test]
+async fn a_read_for_an_import_sends_neither_inputs_nor_properties() {
+    let seen = Arc::<Mutex<Vec<(bool, bool)>>>::default();
+    let kept = Arc::clone(&seen);
+    let fake = Fake {
+        read: Some(Box::new(move |request| {
+            let sent = (request.inputs.is_some(), request.properties.is_some());
+            kept.lock().unwrap().push(sent);
+            Ok(rpc::ReadResponse::default())
+        })),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let import = ReadRequest {
+        inputs: None,
+        properties: None,
+        ..read(PropertyMap::new())
+    };
+    provider.read(import).await.unwrap();
+    provider.read(read(PropertyMap::new())).await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [(false, false), (true, true)]);
 }

@@ -210,3 +210,34 @@ async fn a_request_that_is_too_large_for_a_provider_was_refused_and_not_made() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn assets_that_a_read_returns_by_hash_alone_have_the_contents_of_the_recorded_outputs() {
+    let asset = |text: &str| {
+        PropertyValue::Asset(Arc::new(Asset {
+            hash: "00ff".into(),
+            source: AssetSource::Text(text.into()),
+        }))
+    };
+    let fake = Fake {
+        read: Some(Box::new(|request| {
+            // The request has the hash alone, which is all that the provider can return.
+            Ok(rpc::ReadResponse {
+                id: request.id,
+                properties: request.properties,
+                ..rpc::ReadResponse::default()
+            })
+        })),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let request = ReadRequest {
+        properties: Some(map([("source", asset("long text"))])),
+        ..read(PropertyMap::new())
+    };
+    let response = provider.read(request).await.unwrap();
+    let Some(PropertyValue::Asset(source)) = response.outputs.unwrap().get("source").cloned() else {
+        panic!("the output is not an asset");
+    };
+    assert_eq!(source.source, AssetSource::Text("long text".into()));
+}
