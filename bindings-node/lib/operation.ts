@@ -10,10 +10,12 @@ import type { PropertyMap } from "./values";
 /** How strictly a policy is enforced; `remediate` lets it rewrite inputs. */
 export type EnforcementLevel = "advisory" | "mandatory" | "remediate" | "disabled";
 
-/** A policy pack, at an address. */
+/** A policy pack, at an address. It needs a name or a path. */
 export interface PolicyPack {
-    /** The name by which the pack is asked for, and which errors say. */
-    name: string;
+    /** The name by which the pack is asked for, and which errors say; the path when it is left out. */
+    name?: string;
+    /** The folder or file of the pack, for the resolver. */
+    path?: string;
     /** The version that is wanted. */
     version?: string;
     /** Where its analyzer listens, as `host:port`. Without it the engine's resolver is asked for an `analyzer`. */

@@ -17,6 +17,7 @@ const object = where(
 
 const PACK: { readonly [name in keyof Required<PolicyPack>]: Check } = {
     name: text,
+    path: text,
     version: text,
     address: text,
     downloadUrl: text,

@@ -341,6 +341,10 @@ export interface ResolutionRequest {
     downloadUrl?: string;
     /** Hex checksums by platform (`linux-amd64`). */
     checksums: { [platform: string]: string };
+    /** Policy packs: the folder or file of the pack, as the options of the operation have it. */
+    path?: string;
+    /** Policy packs: the settings by policy, as the options of the operation have them. */
+    config?: { [policy: string]: unknown };
 }
 
 /**

@@ -117,7 +117,7 @@ def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str
         ("replace_targets", {"a": 1}, "replace_targets takes a list of URNs or globs, not dict"),
         ("required_policies", 5, "required_policies takes a list of policy packs, not int"),
         ("required_policies", ["guard"], "required_policies[0] takes a policy pack, which is a dictionary, not the text 'guard'"),
-        ("required_policies", [{}], "required_policies[0] has no name"),
+        ("required_policies", [{}], "required_policies[0] has neither a name nor a path"),
         ("local_policy_packs", [{"nam": "x"}], "local_policy_packs[0] has no member 'nam'; there are: address, checksums, config, "),
         ("local_policy_packs", [{"name": "x", "version": 1}], "local_policy_packs[0]['version'] takes a text, not int"),
         (

@@ -57,7 +57,8 @@ pub struct sw_host_t {
     /// Says what serves a provider instance: `{"kind": "resource", "name", "version" (or null), "downloadUrl",
     /// "checksums": {"linux-amd64": "hex"}}` → `{"address": "127.0.0.1:4711"}` for a provider that listens there,
     /// `{"package": "files"}` for the one that the engine was given for that package, `{}` for what the engine finds.
-    /// For a policy pack `kind` is `analyzer`, and the answer its address.
+    /// For a policy pack `kind` is `analyzer`, `path` and `config` are those of the operation's options, and the answer is
+    /// its address. For plugins `path` and `config` are empty.
     pub resolve: sw_call_t,
     /// Gives another stack's outputs for a stack reference: `{"stack": "name"}` → a JSON object. Null: the engine
     /// reads them from its store.
@@ -251,6 +252,8 @@ struct ResolutionDocument<'a> {
     version: Option<String>,
     download_url: &'a str,
     checksums: &'a BTreeMap<String, String>,
+    path: &'a str,
+    config: &'a BTreeMap<String, serde_json::Value>,
 }
 
 impl<'a> From<&'a ResolutionRequest> for ResolutionDocument<'a> {
@@ -261,6 +264,8 @@ impl<'a> From<&'a ResolutionRequest> for ResolutionDocument<'a> {
             version: request.version.as_ref().map(ToString::to_string),
             download_url: &request.download_url,
             checksums: &request.checksums,
+            path: &request.path,
+            config: &request.config,
         }
     }
 }

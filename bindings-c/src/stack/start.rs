@@ -50,8 +50,9 @@ pub enum sw_operation_kind_t {
 ///   refused otherwise (a preview warns); `clearPendingCreates`: forget interrupted creations when the operation has succeeded;
 /// - `plan`: what the operation is held to, the document that the result of one with `generatePlan` has; `generatePlan`:
 ///   write down what is found; `strict`: preview first, where no plan is given, and hold the operation to that;
-/// - `requiredPolicies` and `localPolicyPacks`: lists of `{"name", "version"?, "address"?, "downloadUrl"?, "checksums"?,
-///   "config"?}`. Without an address the engine's resolver is asked for an `analyzer`; `config` has by policy, or for `all`,
+/// - `requiredPolicies` and `localPolicyPacks`: lists of `{"name", "path"?, "version"?, "address"?, "downloadUrl"?,
+///   "checksums"?, "config"?}`; a pack with a path needs no name. Without an address the engine's resolver is asked for an
+///   `analyzer`; `config` has by policy, or for `all`,
 ///   a level (`advisory`, `mandatory`, `remediate`, `disabled`) or an object with `enforcementLevel`;
 /// - `useLegacyDiff`: compare inputs before asking providers; `useLegacyRefreshDiff`: a refresh reports what its outputs
 ///   say; `disableResourceReferences`, `disableOutputValues`: programs are not told that the monitor understands these;

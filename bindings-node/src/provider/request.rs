@@ -3,7 +3,7 @@
 use napi::Result;
 use stackwright::{
     autonaming::NamingRequest,
-    property::PropertyMap,
+    property::{PropertyMap, json::PlainMap},
     provider::{
         CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
         MappingRequest, ReadRequest, ResolutionRequest, SchemaRequest, UpdateRequest, Views,
@@ -224,7 +224,16 @@ fn resolve(writer: &Writer, object: Js, request: &ResolutionRequest) -> Result<(
     for (platform, checksum) in &request.checksums {
         writer.set_text(checksums, platform, checksum)?;
     }
-    writer.scope().set_named(object, "checksums", checksums)
+    writer.scope().set_named(object, "checksums", checksums)?;
+    if !request.path.is_empty() {
+        writer.set_text(object, "path", &request.path)?;
+    }
+    if request.config.is_empty() {
+        return Ok(());
+    }
+    let config = serde_json::to_value(&request.config).and_then(serde_json::from_value::<PlainMap>);
+    let config = config.map_err(|error| napi::Error::from_reason(error.to_string()))?;
+    writer.set_map(object, "config", &config.0)
 }
 
 fn naming(writer: &Writer, object: Js, request: &NamingRequest) -> Result<()> {

@@ -243,6 +243,12 @@ class ResolutionRequest:
     def download_url(self) -> str: ...
     @property
     def checksums(self) -> dict[str, str]: ...
+    @property
+    def path(self) -> str:
+        """Policy packs: the folder or file of the pack, as the options of the operation have it; else empty."""
+    @property
+    def config(self) -> dict[str, Any]:
+        """Policy packs: the settings by policy, as the options of the operation have them; else empty."""
 
 @final
 class Autonaming:

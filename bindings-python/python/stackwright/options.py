@@ -17,15 +17,11 @@ PolicySettings = Union[Literal["advisory", "mandatory", "remediate", "disabled"]
 """An enforcement level, or a mapping with ``enforcementLevel`` and whatever else the policy's own schema has."""
 
 
-class _NamedPack(TypedDict):
-    name: str
-    """The name by which the pack is asked for, and which errors say."""
+class PolicyPack(TypedDict, total=False):
+    """A policy pack, at an address. It needs a name or a path.
 
-
-class PolicyPack(_NamedPack, total=False):
-    """A policy pack, at an address.
-
-    - ``name`` (str): The name by which the pack is asked for, and which errors say.
+    - ``name`` (str): The name by which the pack is asked for, and which errors say; the path when it is left out.
+    - ``path`` (str): The folder or file of the pack, for the resolver.
     - ``version`` (str): The version that is wanted.
     - ``address`` (str): Where its analyzer listens, as ``host:port``. Without it the engine's resolver is asked for an
       ``analyzer``.
@@ -34,6 +30,8 @@ class PolicyPack(_NamedPack, total=False):
     - ``config`` (Mapping[str, PolicySettings]): Settings by policy, and for ``all``.
     """
 
+    name: str
+    path: str
     version: str
     address: str
     download_url: str
@@ -248,8 +246,8 @@ def _packs(option: str, value: object) -> None:
         place = f"{option}[{index}]"
         require_given(place, pack, Mapping, "a policy pack, which is a dictionary")
         require_members(place, {name: member for name, member in pack.items() if member is not None}, _PACK)
-        if not pack.get("name"):
-            raise InvalidInputError(f"{place} has no name")
+        if not (pack.get("name") or pack.get("path")):
+            raise InvalidInputError(f"{place} has neither a name nor a path")
 
 
 def _anything(_option: str, _value: object) -> None:
@@ -257,7 +255,7 @@ def _anything(_option: str, _value: object) -> None:
 
 
 _PACK: Final[Mapping[str, Check]] = {
-    **dict.fromkeys(("name", "version", "address", "download_url"), _text),
+    **dict.fromkeys(("name", "path", "version", "address", "download_url"), _text),
     "checksums": _texts_by_name,
     "config": _settings,
 }

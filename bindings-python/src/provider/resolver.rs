@@ -49,6 +49,20 @@ impl ResolutionRequest {
         self.0.checksums.clone()
     }
 
+    /// Policy packs: where the options say that the pack is.
+    #[getter]
+    fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    /// Policy packs: the settings by policy, as JSON.
+    #[getter]
+    fn config<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let text = serde_json::to_string(&self.0.config)
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        py.import("json")?.call_method1("loads", (text,))
+    }
+
     fn __repr__(&self) -> String {
         format!("{:?}", self.0)
     }

@@ -120,9 +120,9 @@ impl Executor {
         }
         // The question is turned round: from what is there now to what was recorded.
         let request = DiffRequest {
-            urn: old.urn.clone(),
-            resource_type: old.resource_type.clone(),
-            name: old.urn.name().to_owned(),
+            urn: new.urn.clone(),
+            resource_type: new.urn.resource_type().into(),
+            name: new.urn.name().to_owned(),
             id: new.id.clone(),
             old_inputs: new.inputs.clone(),
             old_outputs: new.outputs.clone(),

@@ -114,7 +114,7 @@ impl Executor {
     }
 
     /// Reports outputs where the reference engine does: always in previews, else for what a provider manages, for views,
-    /// for removals and for refreshes. Components report theirs when they register them.
+    /// for plain deletions and for refreshes. Components report theirs when they register them.
     pub(super) fn emit_outputs(
         &self,
         step: &Step,
@@ -125,15 +125,8 @@ impl Executor {
         let custom = step
             .subject()
             .is_some_and(|state| state.custom || state.view_of.is_some());
-        let removal = matches!(
-            step.op,
-            StepOp::Delete
-                | StepOp::DeleteReplaced
-                | StepOp::Discard
-                | StepOp::DiscardReplaced
-                | StepOp::RemovePendingReplace
-        );
-        if !(self.is_preview() || custom || removal || step.op == StepOp::Refresh) {
+        let is_reported = matches!(step.op, StepOp::Delete | StepOp::Refresh);
+        if !(self.is_preview() || custom || is_reported) {
             return;
         }
         let op = self.told_op(step, result_op);

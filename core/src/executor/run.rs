@@ -147,9 +147,10 @@ impl Executor {
         }
         let mut published = self.close_views(step);
         let dismisses = new.is_none() && !step.detail.goes_along;
+        let mut of_views = None;
         if dismisses && (!published.is_empty() || self.has_views(step)) {
             let published = std::mem::take(&mut published);
-            Box::pin(self.dismiss_views(step, result_op, published)).await?;
+            of_views = Box::pin(self.dismiss_views(step, result_op, published)).await?;
         }
         for guest in step.along.iter().filter(|guest| self.has_views(guest)) {
             Box::pin(self.dismiss_views(guest, guest.op, Vec::new())).await?;
@@ -169,10 +170,16 @@ impl Executor {
             let kept = self.keep(step, result_op, new.as_ref());
             self.emit_outputs(step, result_op, new.as_ref(), kept);
             self.follow(step, new.as_ref(), published).await?;
-            return Ok(StepOutcome {
-                new,
-                result_op: Some(result_op),
-            });
+            // The record is gone, as its provider says; the failed step of a view fails the deletion all the same.
+            return of_views.map_or_else(
+                || {
+                    Ok(StepOutcome {
+                        new,
+                        result_op: Some(result_op),
+                    })
+                },
+                Err,
+            );
         };
         let failure = StepFailure {
             status: OperationStatus::PartialFailure,

@@ -32,6 +32,8 @@ pub struct Step {
     pub detailed_diff: Option<DetailedDiff>,
     /// Paths whose changes are ignored, for Update.
     pub ignore_changes: Vec<String>,
+    /// Refresh: the URN that the program has given the resource, when it differs from that of the record.
+    pub read_as: Option<Urn>,
     /// What the step's kind needs beside.
     pub detail: StepDetail,
     /// Where the provider publishes what it does to views; the executor opens it.
@@ -81,6 +83,7 @@ impl Step {
             diffs: Vec::new(),
             detailed_diff: None,
             ignore_changes: Vec::new(),
+            read_as: None,
             detail: StepDetail::default(),
             views: Views::default(),
             along: Box::default(),

@@ -59,7 +59,7 @@ impl Generator {
         };
         let request = CheckRequest {
             urn: urn.clone(),
-            resource_type: registering.goal.resource_type.clone(),
+            resource_type: urn.resource_type().into(),
             name: urn.name().to_owned(),
             olds,
             news,
@@ -248,7 +248,7 @@ impl Generator {
             );
             provider.provider.diff(DiffRequest {
                 urn: urn.clone(),
-                resource_type: registering.goal.resource_type.clone(),
+                resource_type: urn.resource_type().into(),
                 name: urn.name().to_owned(),
                 ..request
             })
@@ -329,7 +329,7 @@ pub(super) fn diff_request(
 ) -> DiffRequest {
     DiffRequest {
         urn: old.urn.clone(),
-        resource_type: old.resource_type.clone(),
+        resource_type: old.urn.resource_type().into(),
         name: old.urn.name().to_owned(),
         id: old.id.clone(),
         old_inputs: old.inputs.clone(),

@@ -10,6 +10,7 @@ use crate::{
     generator::{
         Generator, Purpose, Unanswered,
         purpose::{Approached, is_managed},
+        targets::untargeted,
     },
     resource::{Goal, ProviderReference, ResourceState},
     state::{Ledger, OperationId, StateRef},
@@ -52,6 +53,7 @@ impl Generator {
             return Ok(ControlFlow::Continue(Some(record)));
         };
         let mut step = step.with_provider(provider).with_detail(detail);
+        step.read_as = (record.state.urn != *urn).then(|| urn.clone());
         match self.executor.run_step(&mut step).await {
             Ok(outcome) => Ok(ControlFlow::Continue(outcome.new)),
             Err(failure) => self
@@ -67,11 +69,27 @@ impl Generator {
         let targeting = self.options.targeting.as_ref();
         let chosen = targeting.map(|targeting| targeting.chosen(self.base.records()));
         let records = self.base.records().iter().enumerate();
-        let left = records.filter(|(position, record)| {
-            let is_chosen = chosen.as_ref().is_none_or(|chosen| chosen[*position]);
-            is_chosen && record.state.view_of.is_none() && !self.claims.is_operated(record.id)
+        let left = records.filter_map(|(position, record)| {
+            let is_view = record.state.view_of.is_some();
+            // An old copy is left to the update that deletes it.
+            let left = !is_view && !record.state.delete && !self.claims.is_operated(record.id);
+            left.then(|| {
+                (
+                    chosen.as_ref().is_none_or(|chosen| chosen[position]),
+                    record.clone(),
+                )
+            })
         });
-        let left: Vec<StateRef> = left.map(|(_, record)| record.clone()).collect();
+        let (left, left_out): (Vec<_>, Vec<_>) = left.partition(|(is_chosen, _)| *is_chosen);
+        for (_, record) in left_out {
+            let step = untargeted(&record, &record.state);
+            if let Some(mut step) = step
+                && self.executor.run_step(&mut step).await.is_err()
+            {
+                return;
+            }
+        }
+        let left: Vec<StateRef> = left.into_iter().map(|(_, record)| record).collect();
         let named: Vec<_> = left
             .iter()
             .map(|record| self.with_present_provider(&record.state))

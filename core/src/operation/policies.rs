@@ -51,9 +51,10 @@ impl Frame {
             .map(|option| (option, true));
         let mut packs = Vec::new();
         for (option, is_local) in required.chain(local) {
+            let option = option.named();
             packs.push(PackToLoad {
-                option: option.clone(),
-                address: self.address_of(option).await?,
+                address: self.address_of(&option).await?,
+                option,
                 is_local,
             });
         }
@@ -91,6 +92,8 @@ impl Frame {
             version: semver::Version::parse(option.version.trim_start_matches('v')).ok(),
             download_url: option.download_url.clone(),
             checksums: option.checksums.clone(),
+            path: option.path.clone(),
+            config: option.config.clone(),
         };
         match resolver.resolve(request).await? {
             Resolution::Address(address) => Ok(address),

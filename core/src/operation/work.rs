@@ -316,20 +316,22 @@ impl Frame {
         Ok((Arc::new(run), autonamer))
     }
 
-    /// Warns of operations that were interrupted. Only updates do so among the events, as in the reference engine; what
-    /// others say is in the result alone.
+    /// Warns of operations that were interrupted. Only updates that do not refresh first do so among the events, as in the
+    /// reference engine; what others say is in the result alone.
     fn warn_of_pending(&self, snapshot: &Snapshot) {
         let pending = &snapshot.pending_operations;
         if pending.is_empty() {
             return;
         }
         let forgets = self.options.clear_pending_creates;
+        let refreshes = self.options.refresh;
         let warning = Diagnostic::warning(match self.kind {
+            OperationKind::Update if refreshes => pending::note(pending, forgets, !self.options.dry_run),
             OperationKind::Update => pending::warning(pending, forgets),
             OperationKind::Refresh => pending::note(pending, forgets, !self.options.dry_run),
             OperationKind::Destroy => pending::note(pending, forgets, false),
         });
-        if self.kind == OperationKind::Update && !self.options.dry_run {
+        if self.kind == OperationKind::Update && !self.options.dry_run && !refreshes {
             self.events.diagnostic(warning);
         } else {
             self.events.remark(warning);

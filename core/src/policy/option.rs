@@ -16,16 +16,18 @@ const ALL: &str = "all";
 const LEVEL: &str = "enforcementLevel";
 
 /// A policy pack, as JSON: `{"name": "guard", "version": "1.2.0", "address": "127.0.0.1:4711", "config": {"all": "advisory",
-/// "no-public-buckets": {"enforcementLevel": "mandatory", "allowed": ["logs"]}}}`. Only the name is required.
+/// "no-public-buckets": {"enforcementLevel": "mandatory", "allowed": ["logs"]}}}`. A name or a path is required.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PolicyPackOption {
-    /// The name by which the pack is asked for, and which errors say.
+    /// The name by which the pack is asked for, and which errors say; the path when it is empty.
     pub name: String,
+    /// The folder or file of the pack, for the resolver; empty when it has none.
+    pub path: String,
     /// The version that is wanted; empty for any.
     pub version: String,
     /// Where the pack's analyzer listens: `host:port`, or an `http` URL. Without it the engine's resolver is asked for an
-    /// `analyzer` of this name and version.
+    /// `analyzer` of this name and version, and given path and settings.
     pub address: String,
     /// Where the pack can be had, for the resolver; empty when nobody says.
     pub download_url: String,
@@ -49,8 +51,10 @@ impl PolicyPackOption {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] that names the pack and the policy.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.name.is_empty() {
-            return Err(Error::invalid("a policy pack in the options has no name"));
+        if self.name.is_empty() && self.path.is_empty() {
+            return Err(Error::invalid(
+                "a policy pack in the options has neither a name nor a path",
+            ));
         }
         if !self.version.is_empty() {
             let parsed = semver::Version::parse(self.version.trim_start_matches('v'));
@@ -59,6 +63,15 @@ impl PolicyPackOption {
         self.config
             .keys()
             .try_for_each(|policy| self.wanted(policy).map(drop))
+    }
+
+    /// Returns the same option with a name: that of a pack without one is its path.
+    pub(crate) fn named(&self) -> Self {
+        let mut option = self.clone();
+        if option.name.is_empty() {
+            option.name.clone_from(&option.path);
+        }
+        option
     }
 
     /// Returns what the options say about a policy: its own settings, its level else that of all.
@@ -113,7 +126,7 @@ impl PolicyPackOption {
     }
 
     fn wrong(&self, why: &str) -> Error {
-        Error::invalid(format!("invalid policy pack {:?}: {why}", self.name))
+        Error::invalid(format!("invalid policy pack {:?}: {why}", self.named().name))
     }
 }
 
@@ -143,7 +156,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_pack_and_policy() {
         for (text, said) in [
-            ("{}", "has no name"),
+            ("{}", "has neither a name nor a path"),
+            (r#"{"path": "packs/guard", "version": "one"}"#, "packs/guard"),
             (r#"{"name": "guard", "version": "one"}"#, "guard"),
             (r#"{"name": "guard", "config": {"a": "strict"}}"#, "\"a\""),
             (

@@ -75,9 +75,10 @@ impl Contents {
 
     /// Returns the asset or archive of that hash, if it is one of the same kind as `value`.
     fn known(&self, hash: &str, value: &PropertyValue) -> PropertyValue {
-        let found = self.0.get(hash).filter(|found| {
-            std::mem::discriminant::<PropertyValue>(found) == std::mem::discriminant(value)
-        });
+        let found = self
+            .0
+            .get(hash)
+            .filter(|found| std::mem::discriminant::<PropertyValue>(found) == std::mem::discriminant(value));
         found.unwrap_or(value).clone()
     }
 
@@ -152,7 +153,10 @@ mod tests {
         answer.restore_contents([&inputs, &outputs]);
         let expected = map([
             ("code", archive("cd", [("a", asset("ef", "other"))])),
-            ("list", PropertyValue::array(vec![asset("ab", "text"), "x".into()])),
+            (
+                "list",
+                PropertyValue::array(vec![asset("ab", "text"), "x".into()]),
+            ),
             ("nested", archive("0a", [("b", asset("ef", "other"))])),
             ("source", PropertyValue::secret(asset("ab", "text"))),
             ("unknown", asset("99", "")),

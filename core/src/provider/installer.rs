@@ -21,7 +21,8 @@ pub enum Installation {
 /// Asked for what neither the host's providers and resolver nor the look-up in the folders of
 /// [`crate::plugin::PluginSettings`] give: first whether it is installed, then for its latest version when none is wanted,
 /// then to install it. After that the engine looks once more. However many resources and operations need a plugin, it is
-/// asked for once at a time; different plugins are asked for CONCURRENTLY. A future is dropped when nobody waits for the
+/// asked for once at a time; different plugins are asked for CONCURRENTLY. Before an operation begins its work it is asked
+/// for the plugins that recorded providers and the program require, also where there is a resolver. A future is dropped when nobody waits for the
 /// plugin any more.
 ///
 /// What a method fails with reaches people unchanged.

@@ -1,6 +1,9 @@
 //! Installing plugins through the host's hooks: each once at a time, for all who wait for it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use futures::future::{BoxFuture, FutureExt as _, Shared, WeakShared, join_all};
 
@@ -166,15 +169,17 @@ impl ProviderWish {
             version: self.version.clone(),
             download_url: self.download_url.clone(),
             checksums: self.checksums.clone(),
+            path: String::new(),
+            config: BTreeMap::new(),
         }
     }
 }
 
 impl ProviderLoader {
-    /// Tells whether plugins are installed before anybody needs them. Where a resolver says what serves each instance,
-    /// nobody knows in advance whether anything of the engine's own will be needed.
+    /// Tells whether plugins are installed before they are needed. The installer is asked beside a resolver, too: the two
+    /// are separate, and the host decides in each what it is for.
     pub(crate) fn installs_beforehand(&self) -> bool {
-        self.parts().installer.is_some() && self.parts().resolver.is_none()
+        self.parts().installer.is_some()
     }
 
     /// Has those plugins installed that are missing, before anybody needs them. One that cannot be is told of when it is

@@ -19,6 +19,10 @@ pub struct ResolutionRequest {
     pub download_url: String,
     /// Hex checksums by platform (`linux-amd64`).
     pub checksums: BTreeMap<String, String>,
+    /// Policy packs: the folder or file of the pack, as the options of the operation have it; empty when they have none.
+    pub path: String,
+    /// Policy packs: the settings by policy, as the options of the operation have them.
+    pub config: BTreeMap<String, serde_json::Value>,
 }
 
 /// What serves a package.

@@ -1,8 +1,8 @@
-//! Rebuilding after a refresh: what points to a vanished resource is cut or moved up to the grandparent.
+//! Rebuilding after a refresh: references to resources that are gone are cut.
 
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::{
     resource::ResourceState,
@@ -21,21 +21,17 @@ pub struct Rebuilt {
 
 /// Cuts from `remaining` all references to records that do not stand before the one that refers to them.
 ///
-/// A record whose parent is gone gets the nearest ancestor that is left; its URN stays as it is. `before` are the
-/// records from before the refresh, which know the parents of those that are gone.
+/// A record whose parent is gone has none afterwards; its URN stays as it is.
 #[must_use]
-pub fn rebuild(remaining: &[StateRef], before: &[Arc<ResourceState>]) -> Rebuilt {
+pub fn rebuild(remaining: &[StateRef]) -> Rebuilt {
     let mut earlier: FxHashSet<&Urn> = FxHashSet::default();
-    let mut parents: Option<FxHashMap<&Urn, Option<&Urn>>> = None;
     let mut repaired = Vec::new();
     for record in remaining {
         let state = &record.state;
         let mut dangling = false;
         state.for_each_dependency(|urn| dangling |= !earlier.contains(urn));
         if dangling {
-            let parents = parents.get_or_insert_with(|| parents_of(before));
-            let ancestor = nearest(state.parent.as_ref(), &earlier, parents);
-            let state = Arc::new(cut(state, ancestor.cloned(), &earlier));
+            let state = Arc::new(cut(state, &earlier));
             repaired.push(StateRef { id: record.id, state });
         }
         earlier.insert(&state.urn);
@@ -48,37 +44,9 @@ pub fn rebuild(remaining: &[StateRef], before: &[Arc<ResourceState>]) -> Rebuilt
     }
 }
 
-fn parents_of(before: &[Arc<ResourceState>]) -> FxHashMap<&Urn, Option<&Urn>> {
-    let mut parents = FxHashMap::default();
-    for record in before {
-        // The parent of the record in use counts, not that of an old copy.
-        if record.delete {
-            parents.entry(&record.urn).or_insert(record.parent.as_ref());
-        } else {
-            parents.insert(&record.urn, record.parent.as_ref());
-        }
-    }
-    parents
-}
-
-fn nearest<'a>(
-    mut parent: Option<&'a Urn>,
-    earlier: &FxHashSet<&Urn>,
-    parents: &FxHashMap<&'a Urn, Option<&'a Urn>>,
-) -> Option<&'a Urn> {
-    // A damaged state may have a cycle of parents; no chain is longer than there are records.
-    for _ in 0..=parents.len() {
-        match parent {
-            Some(urn) if !earlier.contains(urn) => parent = parents.get(urn).copied().flatten(),
-            _ => return parent,
-        }
-    }
-    None
-}
-
-fn cut(state: &ResourceState, parent: Option<Urn>, earlier: &FxHashSet<&Urn>) -> ResourceState {
+fn cut(state: &ResourceState, earlier: &FxHashSet<&Urn>) -> ResourceState {
     let mut state = state.clone();
-    state.parent = parent;
+    state.parent = state.parent.filter(|parent| earlier.contains(parent));
     state.retain_dependencies(|urn| earlier.contains(urn));
     state
 }

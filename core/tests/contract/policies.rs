@@ -96,6 +96,15 @@ fn pack(address: &str) -> PolicyPackOption {
     }
 }
 
+/// Serves the pack until the test ends; returns its address.
+async fn serve() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = tonic::transport::Server::builder().add_service(AnalyzerServer::new(Grumpy));
+    tokio::spawn(server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener)));
+    address
+}
+
 /// Updates a stack under the eyes of a pack; an engine waits for no pack longer than a moment.
 async fn update(builder: EngineBuilder, pack: PolicyPackOption) -> Arc<OperationResult> {
     let timeouts = PluginTimeouts {
@@ -143,10 +152,7 @@ async fn failure(builder: EngineBuilder, pack: PolicyPackOption) -> Error {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pack_without_an_address_is_asked_of_the_resolver() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let server = tonic::transport::Server::builder().add_service(AnalyzerServer::new(Grumpy));
-    tokio::spawn(server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener)));
+    let address = serve().await;
     let resolver = Arc::new(Addresses {
         address: Ok(address),
         asked: Mutex::default(),
@@ -156,6 +162,31 @@ async fn a_pack_without_an_address_is_asked_of_the_resolver() {
     let asked = resolver.asked.lock().unwrap();
     assert_eq!((asked.len(), asked[0].name.as_str()), (1, "guard"));
     assert_eq!(asked[0].version.as_ref().unwrap().to_string(), "1.5.0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_resolver_is_given_path_and_settings_of_a_pack() {
+    let resolver = Arc::new(Addresses {
+        address: Ok(serve().await),
+        asked: Mutex::default(),
+    });
+    let config = [("anything".to_owned(), "advisory".into())];
+    let by_path = PolicyPackOption {
+        path: "packs/grumpy".to_owned(),
+        config: config.clone().into(),
+        ..PolicyPackOption::default()
+    };
+    let result = update(engine().resolver(Arc::clone(&resolver) as _), by_path).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let asked = resolver.asked.lock().unwrap();
+    assert_eq!(
+        (asked[0].path.as_str(), &asked[0].config),
+        ("packs/grumpy", &config.into())
+    );
+    assert_eq!(
+        asked[0].name, "packs/grumpy",
+        "a pack without a name goes by its path"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,9 +21,6 @@ pub(super) fn check(exported: &Value, wrong: &mut Findings) {
         if !is_old && !live.insert(urn) {
             wrong.push(format!("two live records of {urn}"));
         }
-        if record.get("custom") != Some(&Value::Bool(true)) && !text(record, "id").is_empty() {
-            wrong.push(format!("the component {urn} has an id"));
-        }
         for (what, target) in references(record) {
             if !seen.contains(target) {
                 wrong.push(format!("the {what} {target} of {urn} does not stand before it"));

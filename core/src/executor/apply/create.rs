@@ -23,7 +23,7 @@ impl Executor {
             } else {
                 let request = CreateRequest {
                     urn: goal.urn.clone(),
-                    resource_type: goal.resource_type.clone(),
+                    resource_type: goal.urn.resource_type().into(),
                     name: goal.urn.name().to_owned(),
                     inputs: goal.inputs.clone(),
                     timeout: goal.options.custom_timeouts.create.unwrap_or_default(),

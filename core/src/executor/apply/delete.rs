@@ -34,7 +34,7 @@ impl Executor {
         };
         let request = DeleteRequest {
             urn: state.urn.clone(),
-            resource_type: state.resource_type.clone(),
+            resource_type: state.urn.resource_type().into(),
             name: state.urn.name().to_owned(),
             id: state.id.clone(),
             inputs: state.inputs.clone(),

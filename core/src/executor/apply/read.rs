@@ -65,10 +65,11 @@ impl Executor {
         inputs: Option<PropertyMap>,
         properties: Option<PropertyMap>,
     ) -> ReadRequest {
+        let urn = step.read_as.as_ref().unwrap_or(&state.urn);
         ReadRequest {
-            urn: state.urn.clone(),
-            resource_type: state.resource_type.clone(),
-            name: state.urn.name().to_owned(),
+            urn: urn.clone(),
+            resource_type: urn.resource_type().into(),
+            name: urn.name().to_owned(),
             id: state.id.clone(),
             inputs,
             properties,

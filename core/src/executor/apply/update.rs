@@ -26,7 +26,7 @@ impl Executor {
                 let request = UpdateRequest {
                     // A former name, by alias, is a matter of the record alone.
                     urn: goal.urn.clone(),
-                    resource_type: goal.resource_type.clone(),
+                    resource_type: goal.urn.resource_type().into(),
                     name: goal.urn.name().to_owned(),
                     id: old.state.id.clone(),
                     old_inputs: old.state.inputs.clone(),

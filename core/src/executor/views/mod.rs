@@ -91,7 +91,8 @@ impl Executor {
         old.into_iter().flatten().map(|view| view.id).collect()
     }
 
-    /// Runs what is to be done to the views of a resource that goes, before its own step ends.
+    /// Runs what is to be done to the views of a resource that goes, before its own step ends. Returns the first failure
+    /// among the published steps.
     ///
     /// # Errors
     /// When an entry cannot be made durable.
@@ -100,10 +101,10 @@ impl Executor {
         step: &Step,
         result_op: StepOp,
         published: Vec<PublishedView>,
-    ) -> Result<(), StepFailure> {
-        let Some(old) = &step.old else { return Ok(()) };
+    ) -> Result<Option<StepFailure>, StepFailure> {
+        let Some(old) = &step.old else { return Ok(None) };
         let mut following = Following::new(step, self.views.take(old.id));
-        self.run_published(&mut following, published).await?;
+        let failure = self.run_published(&mut following, published).await?;
         let op = match step.op {
             StepOp::Discard => StepOp::Delete,
             StepOp::DiscardReplaced => StepOp::DeleteReplaced,
@@ -116,13 +117,14 @@ impl Executor {
                 self.run_view(&mut following, gone, result_op, None).await?;
             }
         }
-        Ok(())
+        Ok(failure)
     }
 
-    /// Runs what is to be done to the views of a resource whose step has left the record `new`.
+    /// Runs what is to be done to the views of a resource whose step has left the record `new`. A published step that
+    /// failed fails the resource, too.
     ///
     /// # Errors
-    /// When an entry cannot be made durable.
+    /// The first failure of a published step, after it has been reported, and when an entry cannot be made durable.
     pub(super) async fn follow_views(
         &self,
         step: &Step,
@@ -145,12 +147,12 @@ impl Executor {
                 }
             }
         }
-        self.run_published(&mut following, published).await?;
+        let failure = self.run_published(&mut following, published).await?;
         let unrecorded = self.journal.is_none() && new.id == StateId(u64::MAX);
         if !unrecorded {
             self.views.put(new.id, following.views);
         }
-        Ok(())
+        failure.map_or(Ok(()), Err)
     }
 
     /// Takes the views of the old record out for the new one. Where the old record stays as a copy, its views do, too.

@@ -13,12 +13,17 @@ use crate::{
 };
 
 impl Executor {
-    /// Runs published steps one after the other, whatever becomes of each: all of them have been taken.
+    /// Runs published steps one after the other. All of them run, because the provider has taken all of them; returns the
+    /// first failure among them, which has been reported.
+    ///
+    /// # Errors
+    /// When an entry cannot be made durable.
     pub(super) async fn run_published(
         &self,
         following: &mut Following<'_>,
         published: Vec<PublishedView>,
-    ) -> Result<(), StepFailure> {
+    ) -> Result<Option<StepFailure>, StepFailure> {
+        let mut first = None;
         for PublishedView {
             urn,
             parent,
@@ -54,9 +59,10 @@ impl Executor {
                 continue;
             };
             run = run.with_diff(step.keys, step.diffs, step.detailed_diff);
-            self.run_view(following, run, step.op, failure).await?;
+            self.run_view(following, run, step.op, failure.clone()).await?;
+            first = first.or(failure);
         }
-        Ok(())
+        Ok(first)
     }
 
     /// Announces a step on a view, records it, and reports it.

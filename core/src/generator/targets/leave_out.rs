@@ -258,7 +258,7 @@ impl Generator {
 }
 
 /// Returns the step that takes a record over as it is.
-pub(super) fn untargeted(old: &StateRef, new: &Arc<ResourceState>) -> Option<Step> {
+pub(in crate::generator) fn untargeted(old: &StateRef, new: &Arc<ResourceState>) -> Option<Step> {
     let detail = StepDetail {
         untargeted: true,
         ..StepDetail::default()

@@ -11,6 +11,7 @@ mod names;
 mod set;
 mod spare;
 
+pub(super) use leave_out::untargeted;
 pub(crate) use names::References;
 pub use set::TargetSet;
 

@@ -182,12 +182,7 @@ impl Provider for BuiltinProvider {
     async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
         match request.resource_type.as_str() {
             STACK_REFERENCE => self.read_stack_reference(request).await,
-            STASH => Ok(ReadResponse {
-                id: request.id,
-                inputs: Some(request.inputs.unwrap_or_default()),
-                outputs: Some(request.properties.unwrap_or_default()),
-                refresh_before_update: false,
-            }),
+            STASH => stash::read(request),
             other => Err(unrecognized(other)),
         }
     }

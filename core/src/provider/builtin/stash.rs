@@ -1,11 +1,11 @@
 //! `pulumi:index:Stash`: keeps the value of its first input until it is replaced.
 
-use super::object;
+use super::{failed, object};
 use crate::{
     property::{PropertyMap, PropertyValue},
     provider::{
-        CheckFailure, CheckRequest, CheckResponse, DiffChanges, DiffRequest, DiffResponse, UpdateRequest,
-        UpdateResponse,
+        CheckFailure, CheckRequest, CheckResponse, DiffChanges, DiffRequest, DiffResponse, ProviderResult,
+        ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
     },
 };
 
@@ -55,6 +55,19 @@ pub(super) fn diff(request: &DiffRequest) -> DiffResponse {
 pub(super) fn created(inputs: &PropertyMap) -> PropertyMap {
     let input = property(inputs, "input");
     object([("input", input.clone()), ("output", input)])
+}
+
+/// What is recorded of a stash is all that there is of it; an import has no record.
+pub(super) fn read(request: ReadRequest) -> ProviderResult<ReadResponse> {
+    let (Some(inputs), Some(outputs)) = (request.inputs, request.properties) else {
+        return Err(failed("stash can not be imported"));
+    };
+    Ok(ReadResponse {
+        id: request.id,
+        inputs: Some(inputs),
+        outputs: Some(outputs),
+        refresh_before_update: false,
+    })
 }
 
 /// The input follows the program; the output stays what it was.

@@ -212,7 +212,21 @@ fn view_of_record(state: &ResourceState) -> View {
 }
 
 /// Finds out which view a step is about, and notes what there is after it.
-fn resolve(owner: &Urn, step: ViewStep, known: &mut FxHashMap<Urn, Known>) -> Result<PublishedView, String> {
+///
+/// Type and name of the new state count, else those of the old one; what a state lacks is taken from the step.
+fn resolve(
+    owner: &Urn,
+    mut step: ViewStep,
+    known: &mut FxHashMap<Urn, Known>,
+) -> Result<PublishedView, String> {
+    if let Some(state) = step.new.as_ref().or(step.old.as_ref()) {
+        if !state.resource_type.is_empty() {
+            step.resource_type = state.resource_type.clone();
+        }
+        if !state.name.is_empty() {
+            step.name.clone_from(&state.name);
+        }
+    }
     if step.resource_type.is_empty() {
         return Err("type is required".to_owned());
     }

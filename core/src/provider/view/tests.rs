@@ -195,3 +195,25 @@ fn a_step_is_read_from_json_and_a_view_written_as_such() {
         "a step on a view needs its type and its name"
     );
 }
+
+#[test]
+fn type_and_name_of_a_step_are_those_of_its_new_state_else_of_its_old_one() {
+    let nameless = |old, new| ViewStep {
+        resource_type: "".into(),
+        name: String::new(),
+        ..ViewStep::new(StepOp::Update, old, new)
+    };
+    let deleted = ViewStep {
+        op: StepOp::Delete,
+        ..nameless(Some(view("b")), None)
+    };
+    let desk = desk();
+    let steps = vec![nameless(Some(view("a")), Some(view("b"))), deleted];
+    desk.publish(steps).unwrap();
+    let published = desk.close();
+    let names: Vec<_> = published
+        .iter()
+        .map(|published| (published.urn.name(), published.step.name.as_str()))
+        .collect();
+    assert_eq!(names, [("b", "b"), ("b", "b")]);
+}

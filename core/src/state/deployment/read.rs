@@ -369,13 +369,10 @@ const ZERO_TIME: i64 = -62_135_596_800;
 /// Checks what the format counts as malformed, not as broken integrity.
 pub(in crate::state) fn check_record(record: &ResourceState) -> Result<()> {
     let urn = &record.urn;
-    let message = if record.resource_type.is_empty() {
-        format!("resource '{urn}' missing required 'type' field")
-    } else if !record.custom && !record.id.is_empty() {
-        format!("resource '{urn}' has 'custom' false but non-empty ID")
-    } else {
+    if !record.resource_type.is_empty() {
         return Ok(());
-    };
+    }
+    let message = format!("resource '{urn}' missing required 'type' field");
     Err(malformed(message).with_urn(urn.clone()))
 }
 

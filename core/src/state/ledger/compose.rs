@@ -120,7 +120,7 @@ impl Ledger {
         }
         // In the middle of a refresh: what it has removed so far may leave references that its end will cut.
         let mut records = self.ordered_records();
-        let repaired = rebuild(&records, &self.base.resources).repaired;
+        let repaired = rebuild(&records).repaired;
         let mut repaired = repaired.into_iter().peekable();
         for record in &mut records {
             if let Some(new) = repaired.next_if(|new| new.id == record.id) {

@@ -253,7 +253,7 @@ impl Ledger {
     /// Returns the entry content for a rebuild of everything that there is now (see [`rebuild`]).
     #[must_use]
     pub fn rebuild_base(&self) -> JournalRecord {
-        let rebuilt = rebuild(&self.ordered_records(), &self.base.resources);
+        let rebuilt = rebuild(&self.ordered_records());
         JournalRecord::BaseRebuilt {
             order: rebuilt.order,
             repaired: rebuilt.repaired,
