@@ -102,13 +102,14 @@ impl Generator {
         let mut plain = Vec::with_capacity(condemned.capacity());
         let mut complete = Vec::with_capacity(condemned.capacity());
         for (_, record, op) in left {
-            let state = without_needs(&record.state, stays);
-            complete.push(with_all_needs(&state, None, &former));
+            // What it needs may have been renamed by this run: that is no need of before, which a circle may cut.
+            let state = with_all_needs(&without_needs(&record.state, stays), None, &former);
+            complete.push(Arc::clone(&state));
             plain.push(state);
             condemned.push((record, op));
         }
         for Removal { record, old } in removals {
-            let state = without_needs(&record.state, stays);
+            let state = with_all_needs(&without_needs(&record.state, stays), None, &former);
             let old = old.as_ref().map(|old| without_needs(&old.state, stays));
             complete.push(with_all_needs(&state, old.as_deref(), &former));
             plain.push(state);
