@@ -21,6 +21,8 @@ pub enum Fault {
     FailsAt(u64),
     /// From this write on every call fails, reads too: as when the network goes.
     DiesAt(u64),
+    /// This write is done, and reported as failed; from then on every call fails: as when the process dies after it.
+    DiesAfter(u64),
     /// This append writes only its first bytes, and from then on every call fails: as when the power goes.
     TearsAt(u64),
 }
@@ -58,7 +60,7 @@ impl FaultyStore {
 
     fn is_dead(&self) -> bool {
         match self.fault {
-            Fault::DiesAt(write) | Fault::TearsAt(write) => self.writes() >= write,
+            Fault::DiesAt(write) | Fault::DiesAfter(write) | Fault::TearsAt(write) => self.writes() >= write,
             Fault::None | Fault::FailsAt(_) => false,
         }
     }
@@ -95,6 +97,10 @@ impl Store for FaultyStore {
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         let number = self.write()?;
+        if self.fault == Fault::DiesAfter(number) {
+            self.inner.put(key, bytes, condition).await?;
+            return Err(self.broken());
+        }
         if self.fault == Fault::TearsAt(number) {
             // A put is atomic: a torn one leaves what was there.
             return Err(self.broken());
@@ -104,6 +110,10 @@ impl Store for FaultyStore {
 
     async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
         let number = self.write()?;
+        if self.fault == Fault::DiesAfter(number) {
+            self.inner.append(key, bytes, condition).await?;
+            return Err(self.broken());
+        }
         if self.fault == Fault::TearsAt(number) {
             self.inner
                 .append(key, bytes.slice(..bytes.len() / 2), condition)
@@ -120,6 +130,10 @@ impl Store for FaultyStore {
 
     async fn delete(&self, key: &str) -> Result<()> {
         let number = self.write()?;
+        if self.fault == Fault::DiesAfter(number) {
+            self.inner.delete(key).await?;
+            return Err(self.broken());
+        }
         if self.fault == Fault::TearsAt(number) {
             return Err(self.broken());
         }

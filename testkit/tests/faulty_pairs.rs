@@ -1,0 +1,254 @@
+//! Two operations in a row, each of which fails or dies at any one of its writes, leave a stack that opens and goes on.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use stackwright::{
+    Engine, Stack, StackSettings,
+    monitor::Registration,
+    operation::{OperationKind, OperationOptions},
+    program::{Program, ProgramContext, from_fn},
+    resource::PendingOperationKind,
+    runtime::Runtime,
+    secrets::Base64Provider,
+    state::{Snapshot, integrity},
+    store::{HostFacts, MemoryStore, Store},
+};
+use stackwright_testkit::{
+    provider::{Script, ScriptedProvider},
+    script::{Providers, Scene},
+    store::{Fault, FaultyStore},
+    story::{PACKAGE, PackageScript},
+};
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Update,
+    Refresh,
+    Destroy,
+    /// Imports the state that there is.
+    Import,
+}
+
+const ACTS: [Act; 4] = [Act::Update, Act::Refresh, Act::Destroy, Act::Import];
+
+/// How a write ends: it fails alone, or with all that follows, done or not done or done by half.
+const FAULTS: [fn(u64) -> Fault; 4] = [Fault::FailsAt, Fault::DiesAt, Fault::DiesAfter, Fault::TearsAt];
+
+/// The names of the resources that a round registers, each of which depends on the one before.
+const fn names(round: usize) -> &'static [&'static str] {
+    match round {
+        0 => &["a", "b"],
+        1 => &["a", "b", "c"],
+        2 => &["a", "c", "d"],
+        _ => &["a", "d"],
+    }
+}
+
+fn program(round: usize) -> Arc<dyn Program> {
+    from_fn(move |context: ProgramContext| async move {
+        let mut dependencies = Vec::new();
+        for name in names(round) {
+            let registration = Registration {
+                resource_type: "test:index:Thing".into(),
+                name: (*name).into(),
+                custom: true,
+                inputs: [("round", round.to_string().into())].into_iter().collect(),
+                dependencies,
+                ..Registration::default()
+            };
+            dependencies = vec![context.monitor.register(registration).await?.urn];
+        }
+        Ok(())
+    })
+}
+
+/// A stack that the tests shake: its objects, and what its provider has made.
+struct Shaken {
+    store: Arc<dyn Store>,
+    providers: Arc<Providers>,
+}
+
+impl Shaken {
+    /// Makes a stack with the resources of the first round.
+    async fn new() -> Self {
+        let packages = BTreeMap::from([(PACKAGE.to_owned(), PackageScript::default())]);
+        let runtime = Runtime::system(tokio::runtime::Handle::current());
+        let shaken = Self {
+            store: Arc::new(MemoryStore::new(runtime)),
+            providers: Arc::new(Providers::new(&packages)),
+        };
+        assert!(shaken.perform(Act::Update, 0, Fault::None).await.succeeded);
+        shaken
+    }
+
+    async fn open(&self, store: Arc<dyn Store>) -> stackwright::Result<Stack> {
+        let source = Script {
+            providers: Arc::clone(&self.providers),
+            scene: Arc::new(Scene::new(Vec::new())),
+        };
+        // A host of which no process can be found, so that its locks do not hold.
+        let host = HostFacts {
+            pid: u32::MAX - 1,
+            ..HostFacts::system()
+        };
+        let engine = Engine::builder(tokio::runtime::Handle::current())
+            .store(store)
+            .secrets(Arc::new(Base64Provider))
+            .provider(
+                PACKAGE,
+                Arc::new(ScriptedProvider::new(PACKAGE, Arc::new(source))),
+            )
+            .host_facts(host);
+        engine.build()?.stack("story/dev", StackSettings::default()).await
+    }
+
+    /// Performs an operation on a store with a fault.
+    async fn perform(&self, act: Act, round: usize, fault: Fault) -> Performed {
+        let document = match act {
+            Act::Import => {
+                let stack = self.open(Arc::clone(&self.store)).await.unwrap();
+                stack.export(true).await.unwrap()
+            }
+            _ => Vec::new(),
+        };
+        let faulty = Arc::new(FaultyStore::new(Arc::clone(&self.store), fault));
+        let kind = match act {
+            Act::Update => OperationKind::Update,
+            Act::Refresh => OperationKind::Refresh,
+            Act::Destroy => OperationKind::Destroy,
+            Act::Import => {
+                let succeeded = match self.open(Arc::clone(&faulty) as _).await {
+                    Ok(stack) => stack.import(&document).await.is_ok(),
+                    Err(_) => false,
+                };
+                return Performed {
+                    succeeded,
+                    writes: faulty.writes(),
+                };
+            }
+        };
+        let succeeded = match self.open(Arc::clone(&faulty) as _).await {
+            Ok(stack) => {
+                let program = (act == Act::Update).then(|| program(round));
+                let operation = stack.start(kind, OperationOptions::default(), program);
+                operation.wait().await.error.is_none()
+            }
+            Err(_) => false,
+        };
+        Performed {
+            succeeded,
+            writes: faulty.writes(),
+        }
+    }
+
+    /// Checks that the stack opens with a valid state that accounts for all that the provider has made.
+    async fn check(&self, case: &str) -> Snapshot {
+        let stack = self.open(Arc::clone(&self.store)).await.unwrap();
+        let snapshot = stack.snapshot().await;
+        let snapshot = snapshot.unwrap_or_else(|error| panic!("{case}: {error:?}"));
+        integrity::verify(&snapshot).unwrap_or_else(|error| panic!("{case}: {error:?}"));
+        let ids: BTreeSet<&str> = snapshot.resources.iter().map(|state| state.id.as_str()).collect();
+        let pending = |id: &str| {
+            let name = id.rsplit_once('-').map_or(id, |(name, _)| name);
+            let mut pending = snapshot.pending_operations.iter();
+            pending.any(|pending| {
+                pending.kind == PendingOperationKind::Creating && pending.resource.urn.name() == name
+            })
+        };
+        for id in self.providers.existing() {
+            assert!(ids.contains(id.as_str()) || pending(&id), "{case}: {id} is lost");
+        }
+        let mut seen = BTreeSet::new();
+        for state in snapshot.resources.iter().filter(|state| !state.delete) {
+            assert!(seen.insert(&state.urn), "{case}: {} is there twice", state.urn);
+        }
+        snapshot
+    }
+
+    /// Checks that later operations succeed and leave what is asked for.
+    async fn go_on(&self, case: &str) {
+        assert!(
+            self.perform(Act::Update, 3, Fault::None).await.succeeded,
+            "{case}: the next update fails"
+        );
+        let snapshot = self.check(case).await;
+        let things = snapshot.resources.iter().filter(|state| state.custom);
+        let things = things.filter(|state| state.resource_type.as_str() == "test:index:Thing");
+        let found: BTreeMap<&str, _> = things
+            .map(|state| (state.urn.name(), state.outputs.get("round").cloned()))
+            .collect();
+        let wanted = names(3).iter().map(|name| (*name, Some("3".into())));
+        assert_eq!(found, wanted.collect(), "{case}");
+        assert!(
+            self.perform(Act::Destroy, 3, Fault::None).await.succeeded,
+            "{case}: the destroy fails"
+        );
+        let snapshot = self.check(case).await;
+        assert_eq!(snapshot.resources.len(), 0, "{case}");
+    }
+}
+
+/// How an operation went.
+struct Performed {
+    succeeded: bool,
+    writes: u64,
+}
+
+/// Shakes an operation at each of its writes, and each operation after it at each of its own.
+async fn shake(first: Act) {
+    let undisturbed = Shaken::new().await;
+    let writes = undisturbed.perform(first, 1, Fault::None).await.writes;
+    for second in ACTS {
+        // The faults take turns, so that each pair of writes meets one pair of them.
+        let mut turn = 0;
+        for at in 1..=writes {
+            let mut then = 1;
+            loop {
+                let kind = (FAULTS[turn % 4], FAULTS[(turn / 4 + turn) % 4]);
+                turn += 1;
+                let faults = (kind.0(at), kind.1(then));
+                let case = format!("{first:?} {:?}, {second:?} {:?}", faults.0, faults.1);
+                let shaken = Shaken::new().await;
+                shaken.perform(first, 1, faults.0).await;
+                shaken.check(&case).await;
+                let performed = shaken.perform(second, 2, faults.1).await;
+                shaken.check(&case).await;
+                shaken.go_on(&case).await;
+                if performed.writes < then {
+                    break;
+                }
+                then += 1;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_update_that_fails_at_any_write_and_then_any_operation_that_does_lose_nothing() {
+    shake(Act::Update).await;
+}
+
+#[tokio::test]
+async fn a_refresh_that_fails_at_any_write_and_then_any_operation_that_does_lose_nothing() {
+    shake(Act::Refresh).await;
+}
+
+#[tokio::test]
+async fn a_destroy_that_fails_at_any_write_and_then_any_operation_that_does_lose_nothing() {
+    shake(Act::Destroy).await;
+}
+
+#[tokio::test]
+async fn an_import_that_fails_at_any_write_and_then_any_operation_that_does_lose_nothing() {
+    shake(Act::Import).await;
+}
