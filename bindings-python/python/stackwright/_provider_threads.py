@@ -85,6 +85,20 @@ class ProviderLoop:
         self.queue = completions_of(self._loop)
         threading.Thread(target=_serve, args=(self._loop,), name="stackwright providers", daemon=True).start()
 
+    def as_blocking(self, described: tuple[Callable[..., Any], bool]) -> tuple[Callable[..., Any], bool]:
+        """Returns a function that blocks until the loop, which it starts, has run an asynchronous one."""
+        function, is_async = described
+        if not is_async:
+            return described
+        self.start()
+        loop = self._loop
+        assert loop is not None
+
+        def run(*arguments: Any) -> Any:
+            return asyncio.run_coroutine_threadsafe(function(*arguments), loop).result()
+
+        return run, False
+
     def close(self) -> None:
         """Ends the loop; calls that still run are cancelled."""
         loop, self._loop = self._loop, None

@@ -294,8 +294,10 @@ class Engine:
                 self._provider_loop.start()
             described = (function, is_async, self._provider_loop.queue)
         host_secrets = None if secrets is None else _host.describe_secrets(secrets)
-        if host_secrets is not None and any(is_async for _, is_async in host_secrets[2:]):
-            self._provider_loop.start()
+        if host_secrets is not None:
+            kind, state, *functions = host_secrets
+            encrypt, decrypt = (self._provider_loop.as_blocking(function) for function in functions)
+            host_secrets = (kind, state, encrypt, decrypt)
         native = await answer(
             lambda queue, callback: self._native.stack(
                 name,
