@@ -138,7 +138,7 @@ lazy_things_two.{other}.__version__
 
     found = []
     threads = [
-        threading.Thread(target=lambda name=name: found.append(getattr(lazy_things_two, name).__version__), daemon=True)  # type: ignore[misc]
+        threading.Thread(target=lambda name=name: found.append(getattr(lazy_things_two, name).__version__), daemon=True)
         for name in ("one", "two")
     ]
     for thread in threads:

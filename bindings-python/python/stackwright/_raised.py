@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 from .errors import Error, InitFailure
 
-__all__ = ["Raised", "explain"]
+__all__ = ["Raised", "described", "explain", "printable"]
 
 
 class Raised:
@@ -57,6 +59,21 @@ def explain(error: BaseException | None, program: BaseException | None, raised: 
     cause = program if error.kind == "program" else raised.get(error.urn or "")
     if cause is not None and _text_of(cause) in error.message:
         error.__cause__ = cause
+
+
+def described(error: BaseException, frames: TracebackType | None) -> tuple[str, str]:
+    """Returns the traceback and the last line of what a program raised; never raises, whatever that is."""
+    try:
+        text = "".join(traceback.format_exception(type(error), error, frames)).rstrip("\n")
+        summary = "".join(traceback.format_exception_only(type(error), error)).strip()
+    except BaseException:  # noqa: BLE001  # parts of an exception that raise when they are looked at
+        text = summary = f"{type(error).__name__}: its text cannot be read"
+    return printable(text), printable(summary)
+
+
+def printable(text: str) -> str:
+    """Returns a text with its lone surrogates escaped: nothing else could be encoded."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _text_of(raised: BaseException) -> str:

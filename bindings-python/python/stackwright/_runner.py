@@ -6,7 +6,6 @@ import asyncio
 import inspect
 import os
 import threading
-import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, Union
@@ -15,6 +14,7 @@ from ._bridge import completions_of
 from ._callback import is_async
 from ._checks import parameters_of, refusal, require_function, require_given, takes
 from ._generators import is_generator, never_runs, refuse_generator
+from ._raised import described
 from ._stackwright import Completions, Run
 from .errors import Error, InvalidInputError
 from .program import Context
@@ -213,9 +213,9 @@ def _report(run: Run, error: BaseException, failures: list[BaseException]) -> No
         run.fail(error.message)
         return
     failures.append(error)
-    text = "".join(traceback.format_exception(type(error), error, _user_traceback(error)))
-    run.log("error", "Program failed with an unhandled exception:\n" + text.rstrip("\n"))
-    run.fail("".join(traceback.format_exception_only(type(error), error)).strip(), True)
+    text, summary = described(error, _user_traceback(error))
+    run.log("error", "Program failed with an unhandled exception:\n" + text)
+    run.fail(summary, True)
 
 
 def _user_traceback(error: BaseException) -> Any:

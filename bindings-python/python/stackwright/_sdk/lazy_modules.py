@@ -7,7 +7,7 @@ system checks for circles: a thread that waits for itself by way of another one 
 
 from __future__ import annotations
 
-import importlib._bootstrap  # type: ignore[import-not-found]
+import importlib._bootstrap
 import sys
 import threading
 import types

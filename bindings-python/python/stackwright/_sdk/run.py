@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import re
 import threading
-import traceback
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final
@@ -18,6 +17,7 @@ from pulumi.runtime import settings
 
 from .._bridge import unwatch
 from .._generators import refuse_generator
+from .._raised import described, printable
 from .._stackwright import Run
 from . import isolation
 from .loop import ProgramLoop
@@ -122,20 +122,20 @@ def _outcome(
         return _tell(run, None, f"the program exited with {error.code}")
     except BaseException as error:  # noqa: BLE001  # whatever it is, it is the program's
         failures.append(error)
-        text = "".join(traceback.format_exception(type(error), error, _user_traceback(error.__traceback__)))
-        summary = "".join(traceback.format_exception_only(type(error), error)).strip()
-        return _tell(run, "Program failed with an unhandled exception:\n" + text.rstrip("\n"), summary)
+        text, summary = described(error, _user_traceback(error.__traceback__))
+        return _tell(run, "Program failed with an unhandled exception:\n" + text, summary)
     return None
 
 
 def _tell(run: Run, diagnostic: str | None, failure: str) -> Failure:
     if diagnostic is None or run.ended:
-        return failure, False
+        return printable(failure), False
+    diagnostic = printable(diagnostic)
     refused = _REFUSED.search(diagnostic)
     if refused is not None:
         diagnostic += f"\n{_OWN_WORDS.format(feature=refused[1])}"
     run.log("error", diagnostic)
-    return failure, True
+    return printable(failure), True
 
 
 def _quiet(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
