@@ -217,6 +217,7 @@ fn resolution(reader: &Reader, shared: &Arc<Shared>, value: Js) -> Result<Answer
         secrets: flag("secrets")?,
         outputs: flag("outputs")?,
         preview: flag("preview")?,
+        waits: flag("waits")?,
     };
     let provider = Arc::new(provider_of(shared, entry));
     Ok(Answered::Resolution(Resolution::InProcess(provider)))
