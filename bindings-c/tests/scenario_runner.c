@@ -176,6 +176,12 @@ METHOD(update, "update")
 METHOD(delete_resource, "delete")
 METHOD(invoke, "invoke")
 
+static void decline_secrets(void *package, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    (void)package, (void)request;
+    sw_completion_succeed(completion, sw_text("{\"acceptSecrets\": false}"));
+}
+
 static void give_up(void *package, uint64_t call)
 {
     (void)package;
@@ -406,6 +412,16 @@ static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t li
             .diff_config = diff_config, .configure = configure, .check = check, .diff = diff, .create = create,
             .read = read_resource, .update = update, .delete_ = delete_resource, .invoke = invoke,
             .give_up = give_up, .cancel = cancel_provider, .close = close_provider};
+        char *limit = format("/limits/%s/declinesSecrets", package->name);
+        sw_bytes_t *given = json_at(line, limit);
+        if (given && strcmp(sw_bytes_data(given), "true") == 0)
+            tables[count].handshake = decline_secrets;
+        free(limit), sw_bytes_free(given);
+        limit = format("/limits/%s/withoutDelete", package->name);
+        given = json_at(line, limit);
+        if (given && strcmp(sw_bytes_data(given), "true") == 0)
+            tables[count].delete_ = NULL;
+        free(limit), sw_bytes_free(given);
         packages[count] = (sw_package_t){sizeof *packages, sw_text(package->name), &tables[count]};
     }
     sw_bytes_t *store = json_at(line, "/store"), *passphrase = json_at(line, "/passphrase"), *config = json_at(line, "/config");

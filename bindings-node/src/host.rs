@@ -41,7 +41,7 @@ impl JsHost {
 
     /// Asks; what the host threw becomes an error of the same kind when it is one of ours, otherwise of `kind`.
     async fn ask(&self, request: Request, kind: ErrorKind) -> Result<Answered> {
-        match self.object.ask_as_is(request).await {
+        match self.object.ask(request).await {
             Ok(Answered::Refused { code, message }) => {
                 let own = ErrorKind::ALL
                     .iter()

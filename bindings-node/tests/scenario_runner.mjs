@@ -32,9 +32,10 @@ const tell = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const calls = new Map();
 let nextCall = 1;
 
-function forwarder(name, waitsForRegistrations) {
-    const provider = { capabilities: { secrets: true, outputs: true, preview: true, waitsForRegistrations } };
-    for (const method of METHODS) {
+function forwarder(name, waitsForRegistrations, limits = {}) {
+    const secrets = !limits.declinesSecrets;
+    const provider = { capabilities: { secrets, outputs: true, preview: true, waitsForRegistrations } };
+    for (const method of METHODS.filter((each) => each !== "delete" || !limits.withoutDelete)) {
         provider[method] = (request, signal) => forward(name, method, request, signal);
     }
     return provider;
@@ -229,9 +230,9 @@ async function program(context) {
 
 const asked = {
     hello: () => ({ face: "node", references: "native", plans: "kept" }),
-    async open({ store, passphrase, project, stack: name, packages, waitsForRegistrations, config }) {
+    async open({ store, passphrase, project, stack: name, packages, waitsForRegistrations, limits, config }) {
         const waits = (each) => waitsForRegistrations?.[each] ?? false;
-        const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each, waits(each))]));
+        const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each, waits(each), limits?.[each])]));
         engine = new Engine({ store, passphrase: passphrase ?? undefined, providers });
         const values = Object.entries(config ?? {}).map(([key, entry]) => [
             key,

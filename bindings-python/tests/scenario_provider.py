@@ -205,7 +205,7 @@ class Forwarding:
             refresh_before_update=bool(answer.get("refreshBeforeUpdate")),
         )
 
-    async def delete(self, request: sw.DeleteRequest) -> None:
+    async def remove(self, request: sw.DeleteRequest) -> None:
         await self._ask(
             "delete",
             {
@@ -231,3 +231,18 @@ class Forwarding:
 
     async def close(self) -> None:
         await self._ask("close", {})
+
+
+class Deleting(Forwarding):
+    """One that has a method that deletes, as nearly all do."""
+
+    async def delete(self, request: sw.DeleteRequest) -> None:
+        await self.remove(request)
+
+
+def forwarding(questions: Questions, package: str, limits: Message, *, waits: bool = False) -> Forwarding:
+    """Returns the provider of a package, without what it is not to accept or have."""
+    made = Forwarding if limits.get("withoutDelete") else Deleting
+    provider = made(questions, package, waits=waits)
+    provider.accept_secrets = not limits.get("declinesSecrets")
+    return provider

@@ -17,7 +17,7 @@ from typing import Any
 import stackwright as sw
 
 from scenario_play import Play, now, snake
-from scenario_provider import Forwarding
+from scenario_provider import forwarding
 from scenario_wire import Message, Questions, Wire, failure
 
 
@@ -90,9 +90,9 @@ class Actor:
         return self.stack
 
     async def open(self, message: Message) -> Message:
-        waits = message.get("waitsForRegistrations") or {}
+        waits, limits = message.get("waitsForRegistrations") or {}, message.get("limits") or {}
         providers = {
-            package: Forwarding(self.questions, package, waits=waits.get(package, False))
+            package: forwarding(self.questions, package, limits.get(package) or {}, waits=waits.get(package, False))
             for package in message.get("packages") or []
         }
         self.engine = sw.Engine(store=message["store"], passphrase=message.get("passphrase"), providers=providers)

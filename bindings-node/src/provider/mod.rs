@@ -2,7 +2,6 @@
 
 mod answer;
 mod package;
-mod plain;
 mod request;
 mod views;
 
@@ -176,7 +175,7 @@ impl JsProvider {
         }
     }
 
-    /// Wraps an object that is no provider, to ask it with [`Self::ask_as_is`].
+    /// Wraps an object that is no provider, to ask it with [`Self::ask`].
     pub(crate) fn of_host(shared: Arc<Shared>, number: u32) -> Self {
         Self::new(shared, number, 0, Capabilities::all())
     }
@@ -185,23 +184,8 @@ impl JsProvider {
         self.methods & (1 << method) != 0
     }
 
-    async fn ask(&self, mut request: Request) -> ProviderResult<Answered> {
-        let sent = match self.capabilities.accept_secrets {
-            true => None,
-            false => plain::unwrap(&mut request),
-        };
-        let mut result = self.ask_as_is(request).await;
-        if let Some(sent) = &sent {
-            match &mut result {
-                Ok(answered) => plain::wrap(answered, sent),
-                Err(error) => plain::wrap_error(error, sent),
-            }
-        }
-        result
-    }
-
-    /// Asks without a look at secrets: they stay as they are.
-    pub(crate) async fn ask_as_is(&self, request: Request) -> ProviderResult<Answered> {
+    /// Asks the object.
+    pub(crate) async fn ask(&self, request: Request) -> ProviderResult<Answered> {
         let (reply, answer) = oneshot::channel();
         let method = request.method();
         let inputs = request.fallback();
@@ -318,9 +302,10 @@ impl Provider for JsProvider {
     }
 
     async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
-        if self.has(method::DELETE) {
-            self.ask(Request::Delete(request)).await?;
+        if !self.has(method::DELETE) {
+            return Err(missing("delete", request.resource_type.as_ref()));
         }
+        self.ask(Request::Delete(request)).await?;
         Ok(())
     }
 

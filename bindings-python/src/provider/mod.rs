@@ -6,22 +6,17 @@ mod pool;
 pub(crate) mod requests;
 mod resolver;
 mod responses;
-mod secrecy;
 mod views;
 
 use async_trait::async_trait;
 use pyo3::{prelude::*, types::PyTuple};
-use stackwright::{
-    property::PropertyMap,
-    provider::{
-        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
-        MappingRequest, PluginInfo, Provider, ProviderError, ProviderResult, ReadRequest, ReadResponse,
-        SchemaRequest, UpdateRequest, UpdateResponse,
-    },
+use stackwright::provider::{
+    Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
+    DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
+    MappingRequest, PluginInfo, Provider, ProviderError, ProviderResult, ReadRequest, ReadResponse,
+    SchemaRequest, UpdateRequest, UpdateResponse,
 };
 
-use self::secrecy::Secrecy;
 pub(crate) use self::{
     call::{Caller, Method, ProviderLoop, Reply},
     installer::PythonInstaller,
@@ -110,20 +105,11 @@ impl PythonProvider {
 }
 
 impl PythonProvider {
-    fn take_off<'a>(
-        &self,
-        inputs: &PropertyMap,
-        outputs: &PropertyMap,
-        maps: impl IntoIterator<Item = &'a mut PropertyMap>,
-    ) -> Secrecy {
-        Secrecy::take_off(self.capabilities.accept_secrets, inputs, outputs, maps)
-    }
-
     async fn check_by(
         &self,
         name: &'static str,
         method: Option<&Method>,
-        mut request: CheckRequest,
+        request: CheckRequest,
     ) -> ProviderResult<CheckResponse> {
         let Some(method) = method else {
             return Ok(CheckResponse {
@@ -131,33 +117,19 @@ impl PythonProvider {
                 failures: Vec::new(),
             });
         };
-        let sent = request.news.clone();
-        let secrecy = self.take_off(&sent, &sent, [&mut request.news]);
-        if !self.capabilities.accept_secrets {
-            request.olds = request.olds.map(|olds| olds.without_secrets());
-        }
         let request = requests::CheckRequest::from(request);
-        let mut response = self.caller.call(name, method, request, responses::check).await?;
-        secrecy.mark_inputs(&mut response.inputs);
-        Ok(response)
+        self.caller.call(name, method, request, responses::check).await
     }
 
     async fn diff_by(
         &self,
         name: &'static str,
         method: Option<&Method>,
-        mut request: DiffRequest,
+        request: DiffRequest,
     ) -> ProviderResult<DiffResponse> {
         let Some(method) = method else {
             return Ok(DiffResponse::default());
         };
-        let nothing = PropertyMap::new();
-        let maps = [
-            &mut request.old_inputs,
-            &mut request.old_outputs,
-            &mut request.news,
-        ];
-        let _unmarked = self.take_off(&nothing, &nothing, maps);
         let request = requests::DiffRequest::from(request);
         self.caller.call(name, method, request, responses::diff).await
     }
@@ -189,10 +161,8 @@ impl Provider for PythonProvider {
             .await
     }
 
-    async fn configure(&self, mut request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
+    async fn configure(&self, request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
         if let Some(method) = &self.configure {
-            let nothing = PropertyMap::new();
-            let _unmarked = self.take_off(&nothing, &nothing, [&mut request.inputs]);
             let request = requests::ConfigureRequest::from(request);
             self.caller.call("configure", method, request, |_| Ok(())).await?;
         }
@@ -207,7 +177,7 @@ impl Provider for PythonProvider {
         self.diff_by("diff", self.diff.as_ref(), request).await
     }
 
-    async fn create(&self, mut request: CreateRequest) -> ProviderResult<CreateResponse> {
+    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
         let Some(method) = &self.create else {
             return Err(undefined("create", &request.urn));
         };
@@ -217,19 +187,13 @@ impl Provider for PythonProvider {
                 ..CreateResponse::default()
             });
         }
-        let sent = request.inputs.clone();
-        let secrecy = self.take_off(&sent, &sent, [&mut request.inputs]);
         let request = requests::CreateRequest::from(request);
-        let answer = self
-            .caller
+        self.caller
             .call("create", method, request, responses::create)
-            .await;
-        let mut response = secrecy.mark_failure(answer)?;
-        secrecy.mark_outputs(&mut response.outputs);
-        Ok(response)
+            .await
     }
 
-    async fn read(&self, mut request: ReadRequest) -> ProviderResult<ReadResponse> {
+    async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
         let Some(method) = &self.read else {
             return Ok(ReadResponse {
                 id: request.id,
@@ -238,28 +202,11 @@ impl Provider for PythonProvider {
                 refresh_before_update: false,
             });
         };
-        let inputs = request.inputs.clone().unwrap_or_default();
-        let outputs = request.properties.clone().unwrap_or_default();
-        let sent = request.inputs.iter_mut().chain(&mut request.properties);
-        let secrecy = self.take_off(&inputs, &outputs, sent);
-        if !self.capabilities.accept_secrets {
-            request.views = request.views.without_secrets();
-        }
         let request = requests::ReadRequest::from(request);
-        let answer = self.caller.call("read", method, request, responses::read).await;
-        let mut response = secrecy.mark_failure(answer)?;
-        response
-            .inputs
-            .iter_mut()
-            .for_each(|inputs| secrecy.mark_inputs(inputs));
-        response
-            .outputs
-            .iter_mut()
-            .for_each(|outputs| secrecy.mark_outputs(outputs));
-        Ok(response)
+        self.caller.call("read", method, request, responses::read).await
     }
 
-    async fn update(&self, mut request: UpdateRequest) -> ProviderResult<UpdateResponse> {
+    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
         let Some(method) = &self.update else {
             return Err(undefined("update", &request.urn));
         };
@@ -269,48 +216,27 @@ impl Provider for PythonProvider {
                 refresh_before_update: false,
             });
         }
-        let sent = request.news.clone();
-        let maps = [
-            &mut request.old_inputs,
-            &mut request.old_outputs,
-            &mut request.news,
-        ];
-        let secrecy = self.take_off(&sent, &sent, maps);
-        if !self.capabilities.accept_secrets {
-            request.views = request.views.without_secrets();
-        }
         let request = requests::UpdateRequest::from(request);
-        let answer = self
-            .caller
+        self.caller
             .call("update", method, request, responses::update)
-            .await;
-        let mut response = secrecy.mark_failure(answer)?;
-        secrecy.mark_outputs(&mut response.outputs);
-        Ok(response)
+            .await
     }
 
-    async fn delete(&self, mut request: DeleteRequest) -> ProviderResult<()> {
+    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
         let Some(method) = &self.delete else {
             return Err(undefined("delete", &request.urn));
         };
-        let nothing = PropertyMap::new();
-        let _unmarked = self.take_off(&nothing, &nothing, [&mut request.inputs, &mut request.outputs]);
-        if !self.capabilities.accept_secrets {
-            request.views = request.views.without_secrets();
-        }
         let request = requests::DeleteRequest::from(request);
         self.caller.call("delete", method, request, |_| Ok(())).await
     }
 
-    async fn invoke(&self, mut request: InvokeRequest) -> ProviderResult<InvokeResponse> {
+    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
         let Some(method) = &self.invoke else {
             return Err(ProviderError::unimplemented(format!(
                 "unknown function {:?}",
                 request.token
             )));
         };
-        let nothing = PropertyMap::new();
-        let _unmarked = self.take_off(&nothing, &nothing, [&mut request.arguments]);
         let request = requests::InvokeRequest::from(request);
         self.caller
             .call("invoke", method, request, responses::invoke)

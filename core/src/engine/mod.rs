@@ -17,7 +17,6 @@ use crate::{
 
 pub use builder::EngineBuilder;
 pub(crate) use parts::EngineParts;
-pub(crate) use service::OperationGuard;
 pub use settings::StackSettings;
 pub use stack::Stack;
 
@@ -77,7 +76,6 @@ impl Engine {
     /// Ends the plugin processes that are kept warm. The engine can go on being used.
     pub async fn close(&self) {
         self.0.pool.close_all().await;
-        self.0.service.close();
     }
 
     /// Returns the runtime that the engine works with.

@@ -1,9 +1,8 @@
-//! The services of one engine for plugin processes, whichever operation they work for: where they say things, and where
-//! they tell of views.
+//! The services of one engine for plugins: an endpoint of its own for each plugin process and for each address of the host.
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
 };
 
 use async_trait::async_trait;
@@ -16,36 +15,34 @@ use stackwright_proto::pulumirpc::{
 use tonic::{Request, Response, Status, service::Routes};
 
 use crate::{
-    diagnostic::Diagnostic,
     error::Result,
-    event::EventSink,
     monitor::{Listening, MESSAGE_LIMIT, diagnostic_of, require_version, with_package_services},
-    provider::{EngineAddress, PackageSource, grpc::ViewTokens},
+    provider::{EngineEndpoint, EngineEndpoints, EngineRoute, PackageSource, grpc::ViewTokens},
     runtime::Runtime,
     urn::Urn,
 };
 
-/// The Engine and ResourceStatus services for the plugin processes of one engine.
+/// Opens the endpoints at which the plugins of one engine reach it.
 ///
-/// It listens from the first time that its address is asked for until it is dropped. The address outlives
-/// operations, because the processes that were given it do. Once closed, it listens only while operations run.
-/// Plugins get schemas and mappings at the same address.
+/// Each endpoint has the Engine and ResourceStatus services, and those for schemas and mappings. It listens for as long as
+/// its plugin is used or waits in the pool.
 pub(crate) struct EngineService {
     runtime: Runtime,
-    operations: Operations,
-    /// Who loads the providers that are asked about their packages.
+    /// Loads the providers that are asked about their packages.
     packages: OnceLock<Arc<dyn PackageSource>>,
     views: ViewTokens,
+    /// The endpoints of plugins at addresses of the host.
+    addresses: Mutex<BTreeMap<String, Weak<EngineEndpoint>>>,
 }
 
 impl EngineService {
-    /// Creates the service; it does not listen yet.
+    /// Creates the service; nothing listens yet.
     pub(crate) fn new(runtime: Runtime) -> Self {
         Self {
             runtime,
-            operations: Operations::default(),
             packages: OnceLock::new(),
             views: ViewTokens::default(),
+            addresses: Mutex::default(),
         }
     }
 
@@ -55,47 +52,9 @@ impl EngineService {
         drop(self.packages.set(source));
     }
 
-    /// Lets plugins be heard by an operation until the guard is dropped.
-    pub(crate) fn register(&self, project: &str, stack: &str, events: EventSink) -> OperationGuard {
-        let mut running = self.operations.lock();
-        let number = running.next;
-        running.next += 1;
-        let operation = Listener {
-            project: project.to_owned(),
-            stack: stack.to_owned(),
-            events,
-            root: None,
-        };
-        running.listeners.insert(number, operation);
-        OperationGuard {
-            operations: self.operations.clone(),
-            number,
-        }
-    }
-
-    /// Stops listening as soon as no operation runs: processes that are still in use must be heard.
-    pub(crate) fn close(&self) {
-        let mut running = self.operations.lock();
-        running.closed = true;
-        running.rest();
-    }
-}
-
-impl Drop for EngineService {
-    /// The server's task knows the operations, which know the server: somebody must break the circle.
-    fn drop(&mut self) {
-        self.operations.lock().server.take();
-    }
-}
-
-#[async_trait]
-impl EngineAddress for EngineService {
-    async fn engine_address(&self) -> Result<String> {
-        let mut running = self.operations.lock();
-        if let Some(listening) = &running.server {
-            return Ok(listening.address());
-        }
-        let service = EngineServer::new(self.operations.clone())
+    fn open(&self) -> Result<Arc<EngineEndpoint>> {
+        let route = Arc::new(EngineRoute::default());
+        let service = EngineServer::new(PluginCalls(Arc::clone(&route)))
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
         let status = ResourceStatusServer::new(self.views.clone())
@@ -106,106 +65,55 @@ impl EngineAddress for EngineService {
             services = with_package_services(services, source);
         }
         let listening = Listening::start(services, &self.runtime)?;
-        Ok(running.server.insert(listening).address())
-    }
-
-    fn serves_packages(&self) -> bool {
-        self.packages.get().is_some()
-    }
-
-    fn view_tokens(&self) -> ViewTokens {
-        self.views.clone()
+        Ok(Arc::new(EngineEndpoint {
+            address: listening.address(),
+            serves_packages: self.packages.get().is_some(),
+            tokens: self.views.clone(),
+            route,
+            listening: Box::new(listening),
+        }))
     }
 }
 
-/// Keeps an operation known to the Engine service.
-#[must_use = "the operation is forgotten when the guard is dropped"]
-pub(crate) struct OperationGuard {
-    operations: Operations,
-    number: u64,
-}
-
-impl Drop for OperationGuard {
-    fn drop(&mut self) {
-        let mut running = self.operations.lock();
-        running.listeners.remove(&self.number);
-        running.rest();
+#[async_trait]
+impl EngineEndpoints for EngineService {
+    async fn process_endpoint(&self) -> Result<Arc<EngineEndpoint>> {
+        self.open()
     }
-}
 
-/// The operations that run now. Cloning is cheap; all clones are one.
-#[derive(Clone, Default)]
-struct Operations(Arc<Mutex<Running>>);
-
-#[derive(Default)]
-struct Running {
-    listeners: BTreeMap<u64, Listener>,
-    next: u64,
-    server: Option<Listening>,
-    closed: bool,
-}
-
-impl Running {
-    /// Stops listening if there is nobody to hear and the engine is closed.
-    fn rest(&mut self) {
-        if self.closed && self.listeners.is_empty() {
-            self.server.take();
+    async fn address_endpoint(&self, address: &str) -> Result<Arc<EngineEndpoint>> {
+        let mut known = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, endpoint| endpoint.strong_count() > 0);
+        let address = normalized(address);
+        if let Some(endpoint) = known.get(&address).and_then(Weak::upgrade) {
+            return Ok(endpoint);
         }
+        let endpoint = self.open()?;
+        known.insert(address, Arc::downgrade(&endpoint));
+        Ok(endpoint)
     }
 }
 
-struct Listener {
-    project: String,
-    stack: String,
-    events: EventSink,
-    /// What a plugin said is the root resource.
-    root: Option<Urn>,
-}
-
-impl Listener {
-    fn is_of(&self, urn: &Urn) -> bool {
-        self.stack == urn.stack() && self.project == urn.project()
-    }
-}
-
-impl Operations {
-    fn lock(&self) -> MutexGuard<'_, Running> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Hands a message to whom it concerns.
-    ///
-    /// A URN names the stack, hence the operation; without such an operation the message came too late. A message
-    /// without URN says nothing of the sort, and a process that is kept warm may have served any of the operations:
-    /// all of them get it, because a warning that is read twice does less harm than one that is lost.
-    fn say(&self, diagnostic: Diagnostic) {
-        let sinks: Vec<EventSink> = self
-            .lock()
-            .listeners
-            .values()
-            .filter(|listener| diagnostic.urn.as_ref().is_none_or(|urn| listener.is_of(urn)))
-            .map(|listener| listener.events.clone())
-            .collect();
-        for sink in sinks {
-            sink.diagnostic(diagnostic.clone());
+/// Returns one text for all that name the same address: with or without scheme, and however the loopback interface is named.
+fn normalized(address: &str) -> String {
+    let address = address.to_ascii_lowercase();
+    let rest = address.split_once("://").map_or(&*address, |(_, rest)| rest);
+    let authority = rest.split('/').next().unwrap_or(rest);
+    match authority.rsplit_once(':') {
+        Some(("localhost" | "127.0.0.1" | "[::1]" | "[::ffff:127.0.0.1]", port)) => {
+            format!("127.0.0.1:{port}")
         }
-    }
-
-    /// Returns the root resource when there can be no doubt which operation is meant.
-    fn root(&self) -> Option<Urn> {
-        let running = self.lock();
-        let mut listeners = running.listeners.values();
-        match (listeners.next(), listeners.next()) {
-            (Some(only), None) => only.root.clone(),
-            _ => None,
-        }
+        _ => authority.to_owned(),
     }
 }
+
+/// Answers the Engine service of one endpoint.
+struct PluginCalls(Arc<EngineRoute>);
 
 #[tonic::async_trait]
-impl Engine for Operations {
+impl Engine for PluginCalls {
     async fn log(&self, request: Request<LogRequest>) -> Result<Response<()>, Status> {
-        self.say(diagnostic_of(request.into_inner()));
+        self.0.log(diagnostic_of(request.into_inner()));
         Ok(Response::new(()))
     }
 
@@ -213,7 +121,7 @@ impl Engine for Operations {
         &self,
         _request: Request<GetRootResourceRequest>,
     ) -> Result<Response<GetRootResourceResponse>, Status> {
-        let urn = self.root().map(|urn| urn.to_string()).unwrap_or_default();
+        let urn = self.0.root().map(|urn| urn.to_string()).unwrap_or_default();
         Ok(Response::new(GetRootResourceResponse { urn }))
     }
 
@@ -223,11 +131,7 @@ impl Engine for Operations {
     ) -> Result<Response<SetRootResourceResponse>, Status> {
         let urn = Urn::parse(&request.into_inner().urn)
             .map_err(|error| Status::invalid_argument(error.message()))?;
-        for listener in self.lock().listeners.values_mut() {
-            if listener.is_of(&urn) {
-                listener.root = Some(urn.clone());
-            }
-        }
+        self.0.set_root(&urn);
         Ok(Response::new(SetRootResourceResponse {}))
     }
 
@@ -253,10 +157,10 @@ mod tests {
     use tonic::{Code, transport::Channel};
 
     use super::*;
-    use crate::runtime::SystemClock;
+    use crate::{event::EventSink, provider::PluginOperation, runtime::SystemClock};
 
-    async fn client(service: &EngineService) -> EngineClient<Channel> {
-        let address = service.engine_address().await.unwrap();
+    async fn client(endpoint: &EngineEndpoint) -> EngineClient<Channel> {
+        let address = &endpoint.address;
         EngineClient::connect(format!("http://{address}")).await.unwrap()
     }
 
@@ -264,52 +168,75 @@ mod tests {
         EngineService::new(Runtime::system(tokio::runtime::Handle::current()))
     }
 
-    fn sink() -> EventSink {
-        EventSink::new(Arc::new(SystemClock))
+    fn operation(stack: &str) -> (Arc<PluginOperation>, EventSink) {
+        let events = EventSink::new(Arc::new(SystemClock));
+        (PluginOperation::new("shop", stack, events.clone()), events)
     }
 
-    fn texts(sink: &EventSink) -> Vec<String> {
-        sink.diagnostics().into_iter().map(|said| said.message).collect()
-    }
-
-    fn warning(message: &str, urn: &str) -> LogRequest {
+    fn warning(message: &str) -> LogRequest {
         LogRequest {
             severity: 2,
             message: message.to_owned(),
-            urn: urn.to_owned(),
             ..LogRequest::default()
         }
     }
 
     #[tokio::test]
-    async fn a_message_with_a_urn_goes_to_its_operation_and_one_without_to_all() {
+    async fn a_message_of_a_process_is_emitted_only_in_the_operation_that_holds_it() {
         let service = service();
-        let mut client = client(&service).await;
-        let (dev, prod) = (sink(), sink());
-        let _dev = service.register("shop", "dev", dev.clone());
-        let prod_guard = service.register("shop", "prod", prod.clone());
-        let urn = "urn:pulumi:dev::shop::echo:index:Echo::a";
-        client.log(warning("about a", urn)).await.unwrap();
-        client.log(warning("about all", "")).await.unwrap();
-        drop(prod_guard);
-        client.log(warning("later", "")).await.unwrap();
-        assert_eq!(texts(&dev), ["about a", "about all", "later"]);
-        assert_eq!(texts(&prod), ["about all"]);
+        let ((dev, dev_events), (prod, prod_events)) = (operation("dev"), operation("prod"));
+        let (left, right) = (
+            service.process_endpoint().await.unwrap(),
+            service.process_endpoint().await.unwrap(),
+        );
+        let _dev = left.route.hold(&Arc::downgrade(&dev));
+        let _prod = right.route.hold(&Arc::downgrade(&prod));
+        client(&left).await.log(warning("of dev")).await.unwrap();
+        client(&right).await.log(warning("of prod")).await.unwrap();
+        let texts = |events: &EventSink| -> Vec<String> {
+            events
+                .diagnostics()
+                .into_iter()
+                .map(|said| said.message)
+                .collect()
+        };
+        assert_eq!(texts(&dev_events), ["of dev"]);
+        assert_eq!(texts(&prod_events), ["of prod"]);
     }
 
     #[tokio::test]
-    async fn the_root_resource_is_told_only_while_one_operation_runs() {
+    async fn the_root_resource_is_that_of_the_operation_although_another_runs() {
         let service = service();
-        let mut client = client(&service).await;
-        let _dev = service.register("shop", "dev", sink());
+        let ((dev, _), (prod, _)) = (operation("dev"), operation("prod"));
+        let (left, right) = (
+            service.process_endpoint().await.unwrap(),
+            service.process_endpoint().await.unwrap(),
+        );
+        let _dev = left.route.hold(&Arc::downgrade(&dev));
+        let _prod = right.route.hold(&Arc::downgrade(&prod));
         let urn = Urn::root_stack("dev", "shop").to_string();
         let request = SetRootResourceRequest { urn: urn.clone() };
+        let mut client = client(&left).await;
         client.set_root_resource(request).await.unwrap();
         let answer = client.get_root_resource(GetRootResourceRequest {}).await.unwrap();
         assert_eq!(answer.into_inner().urn, urn);
-        let _prod = service.register("shop", "prod", sink());
-        let answer = client.get_root_resource(GetRootResourceRequest {}).await.unwrap();
-        assert_eq!(answer.into_inner().urn, "");
+        assert_eq!(right.route.root(), None);
+    }
+
+    #[tokio::test]
+    async fn an_address_has_one_endpoint_however_it_is_written_until_nothing_uses_it() {
+        let service = service();
+        let first = service.address_endpoint("127.0.0.1:4711").await.unwrap();
+        for same in ["localhost:4711", "http://127.0.0.1:4711", "HTTP://[::1]:4711/"] {
+            let endpoint = service.address_endpoint(same).await.unwrap();
+            assert!(Arc::ptr_eq(&first, &endpoint), "{same}");
+        }
+        let other = service.address_endpoint("127.0.0.1:4712").await.unwrap();
+        assert_ne!(first.address, other.address);
+        let gone = first.address.clone();
+        drop(first);
+        until_refused(&gone).await;
+        service.address_endpoint("127.0.0.1:4711").await.unwrap();
     }
 
     async fn until_refused(address: &str) {
@@ -319,26 +246,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_address_stays_until_the_service_is_closed_and_no_operation_runs() {
+    async fn an_endpoint_listens_until_it_is_dropped() {
         let service = service();
-        let first = service.engine_address().await.unwrap();
-        assert_eq!(service.engine_address().await.unwrap(), first);
-        let mut client = client(&service).await;
+        let endpoint = service.process_endpoint().await.unwrap();
+        let address = endpoint.address.clone();
         let request = StartDebuggingRequest::default();
-        let status = client.start_debugging(request).await.unwrap_err();
+        let status = client(&endpoint)
+            .await
+            .start_debugging(request)
+            .await
+            .unwrap_err();
         assert_eq!(status.code(), Code::Unimplemented);
-        let guard = service.register("shop", "dev", sink());
-        service.close();
-        assert_eq!(service.engine_address().await.unwrap(), first);
-        drop(guard);
-        until_refused(&first).await;
-    }
-
-    #[tokio::test]
-    async fn a_dropped_service_listens_no_more() {
-        let service = service();
-        let address = service.engine_address().await.unwrap();
-        drop(service);
+        drop((service, endpoint));
         until_refused(&address).await;
     }
 }

@@ -69,7 +69,7 @@ struct Shared {
     /// Who is still to hear of a cancellation.
     hearing: InFlight,
     /// The root stack's URN, once it is registered.
-    root: Mutex<Option<Urn>>,
+    root: Arc<OnceLock<Urn>>,
     /// Set when our own API registered the root stack: its outputs are the exports.
     own_root: OnceLock<Urn>,
     /// Outputs that our own API has exported so far.
@@ -99,7 +99,7 @@ impl Monitor {
             positions: wire::Positions::default(),
             in_flight: InFlight::default(),
             hearing: InFlight::default(),
-            root: Mutex::default(),
+            root: Arc::default(),
             own_root: OnceLock::new(),
             exports: Mutex::default(),
             error_reported: AtomicBool::new(false),
@@ -123,7 +123,12 @@ impl Monitor {
     /// Returns the URN of the root stack, once the program has registered it.
     #[must_use]
     pub fn root_stack(&self) -> Option<Urn> {
-        self.0.root.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.root.get().cloned()
+    }
+
+    /// Returns the cell that will hold the root stack's URN.
+    pub(crate) fn shared_root(&self) -> Arc<OnceLock<Urn>> {
+        Arc::clone(&self.0.root)
     }
 
     /// Returns the runtime that the run works with.

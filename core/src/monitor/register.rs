@@ -169,12 +169,7 @@ impl Monitor {
     }
 
     pub(super) fn set_root(&self, urn: Urn) {
-        let mut root = self
-            .0
-            .root
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        root.get_or_insert(urn);
+        self.0.root.get_or_init(|| urn);
     }
 
     /// Completes a goal with what only this run knows.

@@ -11,7 +11,7 @@ use crate::{
     plugin::PluginKind,
     policy::{PackToLoad, Policies, PolicyPackOption, PolicySurroundings},
     program::RunInfo,
-    provider::{EngineAddress as _, Resolution, ResolutionRequest},
+    provider::{EngineEndpoints as _, PluginOperation, Resolution, ResolutionRequest},
 };
 
 impl Frame {
@@ -19,7 +19,11 @@ impl Frame {
     ///
     /// # Errors
     /// What is wrong with a pack; it is named. The words of the resolver are left as they are.
-    pub(super) async fn load_policies(&self, run: &RunInfo) -> Result<Option<Arc<Policies>>> {
+    pub(super) async fn load_policies(
+        &self,
+        run: &RunInfo,
+        plugins: &Arc<PluginOperation>,
+    ) -> Result<Option<Arc<Policies>>> {
         let options = &self.options;
         let none = options.required_policies.is_empty() && options.local_policy_packs.is_empty();
         if none || options.program_purpose(self.kind).is_none() {
@@ -29,7 +33,7 @@ impl Frame {
         let policies = tokio::select! {
             biased;
             () = self.control.cancelled() => return Ok(None),
-            policies = self.connect_policies(run) => policies?,
+            policies = self.connect_policies(run, plugins) => policies?,
         };
         for warning in policies.warnings() {
             self.events.diagnostic(warning);
@@ -37,7 +41,7 @@ impl Frame {
         Ok(Some(Arc::new(policies)))
     }
 
-    async fn connect_policies(&self, run: &RunInfo) -> Result<Policies> {
+    async fn connect_policies(&self, run: &RunInfo, plugins: &Arc<PluginOperation>) -> Result<Policies> {
         let engine = &self.stack.engine;
         let required = self
             .options
@@ -52,16 +56,18 @@ impl Frame {
         let mut packs = Vec::new();
         for (option, is_local) in required.chain(local) {
             let option = option.named();
+            let address = self.address_of(&option).await?;
             packs.push(PackToLoad {
-                address: self.address_of(&option).await?,
                 option,
+                engine: engine.service.address_endpoint(&address).await?,
+                address,
                 is_local,
             });
         }
         let surroundings = PolicySurroundings {
             runtime: engine.runtime.clone(),
             timeouts: engine.loader.timeouts(),
-            engine_address: engine.service.engine_address().await?,
+            operation: Arc::downgrade(plugins),
             stack: AnalyzerStackConfigureRequest {
                 stack: run.stack.clone(),
                 project: run.project.clone(),

@@ -12,7 +12,7 @@ use crate::{
     program::RunInfo,
     property::PropertyMap,
     provider::{
-        ProviderSource, RunSource, RunSurroundings,
+        PluginOperation, ProviderSource, RunSource, RunSurroundings,
         builtin::{BuiltinProvider, FoundResource, ResourceLookup, StackReader},
     },
     state::Snapshot,
@@ -25,6 +25,7 @@ pub(super) fn source(
     stack: &Arc<StackContext>,
     run: &RunInfo,
     executor: &Arc<Executor>,
+    plugins: &Arc<PluginOperation>,
     options: &OperationOptions,
 ) -> Arc<dyn ProviderSource> {
     let engine = &stack.engine;
@@ -44,6 +45,7 @@ pub(super) fn source(
         directory: stack.root_directory.clone(),
         sink: Some(sink),
         cancelled: executor.control().cancellation(),
+        operation: Arc::downgrade(plugins),
     };
     let source = RunSource::new(engine.loader.clone(), Arc::new(builtin), surroundings);
     Arc::new(source.skip_pre_install(options.skip_plugin_pre_install))

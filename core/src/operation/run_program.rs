@@ -26,7 +26,12 @@ impl Frame {
             Arc::clone(&run),
             Arc::clone(&self.stack.engine.fetch),
         );
-        self.session.own(|parts| parts.monitor = Some(monitor.clone()));
+        self.session.own(|parts| {
+            if let Some(plugins) = &parts.plugins {
+                plugins.share_root(monitor.shared_root());
+            }
+            parts.monitor = Some(monitor.clone());
+        });
         let Some(program) = self.program.clone() else {
             self.control.fail(
                 Failure::Fatal(Error::invalid("the stack has no program to update from")),

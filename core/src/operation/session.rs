@@ -8,10 +8,9 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    engine::OperationGuard,
     error::Result,
     monitor::Monitor,
-    provider::ProviderRegistry,
+    provider::{PluginOperation, ProviderRegistry},
     runtime::{Clock, Runtime, Task},
     state::Journal,
     store::Refreshing,
@@ -46,8 +45,8 @@ pub(super) struct SessionParts {
     pub(super) journal: Option<Journal>,
     /// What refreshes the checkpoint while the operation runs.
     pub(super) refreshing: Option<Refreshing>,
-    /// Lets plugin processes be heard.
-    pub(super) heard: Option<OperationGuard>,
+    /// What plugins see of the operation; their calls lead nowhere once it is dropped.
+    pub(super) plugins: Option<Arc<PluginOperation>>,
 }
 
 impl Session {
@@ -105,7 +104,7 @@ impl Session {
         if let Some(registry) = parts.registry {
             registry.close().await;
         }
-        drop(parts.heard);
+        drop(parts.plugins);
         self.0.ended.cancel();
     }
 }

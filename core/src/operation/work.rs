@@ -14,7 +14,7 @@ use crate::{
     policy::Policies,
     program::RunInfo,
     property::PropertyMap,
-    provider::ProviderRegistry,
+    provider::{PluginOperation, ProviderRegistry},
     runtime::Task,
     state::{Base, Journal, Snapshot},
     urn::Urn,
@@ -82,22 +82,20 @@ impl Frame {
             journal,
             self.control.clone(),
         ));
-        let source = providers::source(&self.stack, &run, &executor, &self.options);
+        let plugins = PluginOperation::new(&self.stack.project, &self.stack.stack, self.events.clone());
+        let source = providers::source(&self.stack, &run, &executor, &plugins, &self.options);
         let registry = ProviderRegistry::new(
             source,
             engine.runtime.clone(),
             self.options.dry_run,
             self.options.disable_provider_preview,
         );
-        let heard = engine
-            .service
-            .register(&self.stack.project, &self.stack.stack, self.events.clone());
         self.session.own(|parts| {
             parts.registry = Some(Arc::clone(&registry));
-            parts.heard = Some(heard);
+            parts.plugins = Some(Arc::clone(&plugins));
         });
         self.install_recorded(&registry, &base).await;
-        let policies = self.load_policies(&run).await?;
+        let policies = self.load_policies(&run, &plugins).await?;
         let policy_packs = policies.as_ref().map(|policies| policies.summary());
         let watcher = self.watch_cancellation(&registry, policies.clone());
         let worked = self

@@ -5,12 +5,22 @@ mod option;
 mod pack;
 mod settings;
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Weak},
+};
 
 use futures::future::{join_all, try_join_all};
 use stackwright_proto::pulumirpc as rpc;
 
-use crate::{diagnostic::Diagnostic, error::Result, plugin::PluginTimeouts, runtime::Runtime};
+use crate::{
+    diagnostic::Diagnostic,
+    error::Result,
+    plugin::PluginTimeouts,
+    provider::{EngineEndpoint, PluginOperation},
+    runtime::Runtime,
+};
 
 pub(crate) use message::{Analysis, Rewriting, Subject};
 pub use option::PolicyPackOption;
@@ -28,13 +38,16 @@ pub(crate) struct PackToLoad {
     pub(crate) address: String,
     /// True for a pack of the user, false for one that an organization demands.
     pub(crate) is_local: bool,
+    /// Where it reaches the engine.
+    pub(crate) engine: Arc<EngineEndpoint>,
 }
 
 /// What all packs of a run are told.
 pub(crate) struct PolicySurroundings {
     pub(crate) runtime: Runtime,
     pub(crate) timeouts: PluginTimeouts,
-    pub(crate) engine_address: String,
+    /// The operation that the packs work for, as their calls of the engine see it.
+    pub(crate) operation: Weak<PluginOperation>,
     pub(crate) stack: rpc::AnalyzerStackConfigureRequest,
 }
 

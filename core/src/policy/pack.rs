@@ -1,6 +1,6 @@
 //! One policy pack at its address: greeted, configured, asked, cancelled.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use rustc_hash::FxHashMap;
 use stackwright_proto::{
@@ -20,7 +20,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     event::{EnforcementLevel, PolicyFindings, PolicyQuestion},
     property::PropertyMap,
-    provider::{ProviderError, ProviderResult, ProviderStatus, grpc::break_down},
+    provider::{EngineEndpoint, ProviderError, ProviderResult, ProviderStatus, RouteHold, grpc::break_down},
     runtime::Runtime,
     urn::Urn,
 };
@@ -41,6 +41,10 @@ pub(crate) struct Pack {
     supports_config: bool,
     client: AnalyzerClient<Channel>,
     line: Line,
+    /// Leads its calls of the engine to the operation.
+    _hold: RouteHold,
+    /// Where it reaches the engine; the endpoint listens for as long as the pack is used.
+    _engine: Arc<EngineEndpoint>,
 }
 
 /// Whom a connection leads to, and how long things may take.
@@ -62,7 +66,9 @@ impl Pack {
             option,
             address,
             is_local,
+            engine,
         } = pack;
+        let hold = engine.route.hold(&surroundings.operation);
         let line = Line {
             name: option.name.clone(),
             address,
@@ -74,7 +80,7 @@ impl Pack {
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
         let greeting = rpc::AnalyzerHandshakeRequest {
-            engine_address: surroundings.engine_address.clone(),
+            engine_address: engine.address.clone(),
             root_directory: None,
             program_directory: None,
         };
@@ -106,6 +112,8 @@ impl Pack {
             supports_config: info.supports_config,
             client,
             line,
+            _hold: hold,
+            _engine: engine,
         })
     }
 

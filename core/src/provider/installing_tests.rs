@@ -14,7 +14,8 @@ use super::*;
 use crate::{
     plugin::{PluginOrigin, PluginSettings},
     provider::{
-        EngineAddress, PluginContext, PluginInstaller, PoolSettings, ProviderPool, Resolution, Resolver,
+        EngineEndpoint, EngineEndpoints, PluginContext, PluginInstaller, PoolSettings, ProviderPool,
+        Resolution, Resolver,
         grpc::{GrpcOptions, ViewTokens, fake::Fake},
     },
     runtime::Runtime,
@@ -110,13 +111,19 @@ fn runnable(place: &Path, text: &str) {
 struct Nowhere;
 
 #[async_trait]
-impl EngineAddress for Nowhere {
-    async fn engine_address(&self) -> Result<String> {
-        Ok("127.0.0.1:9".into())
+impl EngineEndpoints for Nowhere {
+    async fn process_endpoint(&self) -> Result<Arc<EngineEndpoint>> {
+        Ok(Arc::new(EngineEndpoint {
+            address: "127.0.0.1:9".into(),
+            serves_packages: false,
+            tokens: ViewTokens::default(),
+            route: Arc::default(),
+            listening: Box::new(()),
+        }))
     }
 
-    fn view_tokens(&self) -> ViewTokens {
-        ViewTokens::default()
+    async fn address_endpoint(&self, _address: &str) -> Result<Arc<EngineEndpoint>> {
+        self.process_endpoint().await
     }
 }
 

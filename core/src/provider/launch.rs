@@ -1,6 +1,9 @@
 //! Starting a plugin's process, and what makes it the same as one that waits in the pool.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
 
 use async_trait::async_trait;
 
@@ -10,7 +13,7 @@ use crate::{
     error::{Error, Result},
     plugin::{DiagnosticSink, Inheritance, PluginCode, PluginCommand, PluginProcess, Start},
     provider::{
-        LoaderParts, PluginContext, Provider as _, ProviderWish,
+        LoaderParts, PluginContext, PluginOperation, Provider as _, ProviderWish,
         grpc::GrpcProvider,
         pool::{Instance, LaunchKey, Launcher},
     },
@@ -26,6 +29,7 @@ pub(super) struct Launch {
     directory: Option<PathBuf>,
     inheritance: Inheritance,
     sink: Option<DiagnosticSink>,
+    operation: Weak<PluginOperation>,
     parts: Arc<LoaderParts>,
 }
 
@@ -60,6 +64,7 @@ impl Launch {
             directory,
             inheritance,
             sink: context.sink.clone(),
+            operation: Weak::clone(&context.operation),
             parts: Arc::clone(parts),
         })
     }
@@ -75,17 +80,21 @@ impl Launcher for Launch {
         self.sink.clone()
     }
 
+    fn operation(&self) -> &Weak<PluginOperation> {
+        &self.operation
+    }
+
     async fn launch(&self) -> Result<Instance> {
         let parts = &self.parts;
         let key = &self.key;
         let settings = &parts.plugins;
         let started = parts.runtime.clock.elapsed();
-        let greeting = greeting(&*parts.engine).await?;
-        let engine = greeting.engine_address.clone().unwrap_or_default();
+        let engine = parts.engine.process_endpoint().await?;
+        let hold = engine.route.hold(&self.operation);
         let start = Start {
             label: format!("{} (resource)", key.name),
             command: key.command.clone(),
-            engine_address: engine.clone(),
+            engine_address: engine.address.clone(),
             directory: self.directory.clone(),
             inheritance: self.inheritance.clone(),
             environment: key.environment.clone(),
@@ -104,9 +113,10 @@ impl Launcher for Launch {
             &parts.runtime,
         )
         .await?
-        .with_status(status_service(parts, &engine));
+        .with_status(status_service(&engine))
+        .with_engine(Arc::clone(&engine), hold);
         let refused = |error| refusal(&key.name, &error);
-        let capabilities = provider.handshake(greeting).await.map_err(refused)?;
+        let capabilities = provider.handshake(greeting(&engine)).await.map_err(refused)?;
         // Of the plugin itself: made a package, it may tell that package's version.
         let info = provider.plugin_info().await.map_err(refused)?;
         if let Some(parameter) = &key.parameter {

@@ -17,9 +17,10 @@ use crate::{
         PluginSettings, PluginTimeouts, find,
     },
     provider::{
-        Capabilities, HandshakeRequest, Installations, PackageSource, PluginInstaller, Provider,
-        ProviderError, ProviderPool, Resolution, ResolutionRequest, Resolver,
-        grpc::{GrpcOptions, GrpcProvider, Parameter, StatusService, ViewTokens},
+        Capabilities, EngineEndpoint, EngineEndpoints, HandshakeRequest, Installations, PackageSource,
+        PluginInstaller, PluginOperation, Provider, ProviderError, ProviderPool, Resolution,
+        ResolutionRequest, Resolver,
+        grpc::{GrpcOptions, GrpcProvider, Parameter, StatusService},
         installing,
         launch::Launch,
         settings::ProviderSettings,
@@ -28,31 +29,12 @@ use crate::{
     runtime::Runtime,
 };
 
-/// Knows where the Engine service listens; it need not listen before it is first asked.
-#[async_trait]
-pub trait EngineAddress: Send + Sync + 'static {
-    /// Returns the address (`127.0.0.1:4711`), after the service has been started if need be.
-    ///
-    /// # Errors
-    /// When it can not be started.
-    async fn engine_address(&self) -> Result<String>;
-
-    /// Tells whether the same address serves schemas of packages, and mappings to them.
-    fn serves_packages(&self) -> bool {
-        false
-    }
-
-    /// Returns the tokens that the ResourceStatus service at the same address knows.
-    fn view_tokens(&self) -> ViewTokens;
-}
-
 /// Returns what a plugin is greeted with.
-pub(super) async fn greeting(engine: &dyn EngineAddress) -> Result<HandshakeRequest> {
-    let address = engine.engine_address().await?;
-    Ok(HandshakeRequest {
-        codegen_address: engine.serves_packages().then(|| address.clone()),
-        engine_address: Some(address),
-    })
+pub(super) fn greeting(engine: &EngineEndpoint) -> HandshakeRequest {
+    HandshakeRequest {
+        codegen_address: engine.serves_packages.then(|| engine.address.clone()),
+        engine_address: Some(engine.address.clone()),
+    }
 }
 
 /// What a loader is made of.
@@ -73,7 +55,7 @@ pub struct LoaderParts {
     /// Where processes wait for their next use.
     pub pool: ProviderPool,
     /// Where plugins reach the engine.
-    pub engine: Arc<dyn EngineAddress>,
+    pub engine: Arc<dyn EngineEndpoints>,
     /// How calls differ from the usual.
     pub options: GrpcOptions,
 }
@@ -142,6 +124,8 @@ pub struct PluginContext {
     pub sink: Option<DiagnosticSink>,
     /// Gives up starting a plugin, which may hang; one that is being installed is brought to its end.
     pub cancelled: CancellationToken,
+    /// The operation that it works for, as its calls of the engine see it; none for a mere question about a package.
+    pub operation: Weak<PluginOperation>,
 }
 
 /// A provider that has been greeted.
@@ -228,17 +212,21 @@ impl ProviderLoader {
         if let Some(resolver) = &parts.resolver {
             match unless_cancelled(wish, context, resolver.resolve(wish.request())).await? {
                 Resolution::Address(address) => {
-                    return unless_cancelled(wish, context, self.attach(wish, &address)).await;
+                    return unless_cancelled(wish, context, self.attach(wish, &address, context)).await;
                 }
                 Resolution::InProcess(provider) => {
-                    return greet_in_process(wish, provider, wish.parameter.is_none()).await;
+                    return self
+                        .greet_in_process(wish, provider, wish.parameter.is_none())
+                        .await;
                 }
                 Resolution::Default => {}
             }
         }
         for (name, serves_package) in [(wish.package(), true), (&wish.plugin, false)] {
             if let Some(provider) = parts.in_process.get(name) {
-                return greet_in_process(wish, Arc::clone(provider), serves_package).await;
+                return self
+                    .greet_in_process(wish, Arc::clone(provider), serves_package)
+                    .await;
             }
         }
         let plugin = self.find(wish).await?;
@@ -257,6 +245,28 @@ impl ProviderLoader {
             capabilities,
             shared: false,
             serves_package: true,
+        })
+    }
+
+    async fn greet_in_process(
+        &self,
+        wish: &ProviderWish,
+        provider: Arc<dyn Provider>,
+        serves_package: bool,
+    ) -> Result<PreparedProvider> {
+        let capabilities = provider
+            .handshake(HandshakeRequest::default())
+            .await
+            .map_err(|error| refusal(&wish.plugin, &error))?;
+        let provider = match capabilities.accept_secrets {
+            true => provider,
+            false => self.shared.without_secrets(provider),
+        };
+        Ok(PreparedProvider {
+            provider,
+            capabilities,
+            shared: true,
+            serves_package,
         })
     }
 
@@ -281,17 +291,27 @@ impl ProviderLoader {
         }
     }
 
-    async fn attach(&self, wish: &ProviderWish, address: &str) -> Result<PreparedProvider> {
+    async fn attach(
+        &self,
+        wish: &ProviderWish,
+        address: &str,
+        context: &PluginContext,
+    ) -> Result<PreparedProvider> {
         let parts = &self.parts;
         let timeouts = parts.plugins.timeouts;
         let provider =
             GrpcProvider::at_address(&wish.plugin, address, timeouts, parts.options, &parts.runtime).await?;
-        let greeting = greeting(&*parts.engine).await?;
-        let engine = greeting.engine_address.clone().unwrap_or_default();
-        let provider = provider.with_status(status_service(parts, &engine));
+        let engine = parts.engine.address_endpoint(address).await?;
+        let hold = engine.route.hold(&context.operation);
+        if let Some(operation) = context.operation.upgrade() {
+            operation.keep(&engine);
+        }
+        let provider = provider
+            .with_status(status_service(&engine))
+            .with_engine(Arc::clone(&engine), hold);
         let refused = |error| refusal(&wish.plugin, &error);
-        let capabilities = provider.handshake(greeting).await.map_err(refused)?;
-        provider.attach(&engine).await.map_err(refused)?;
+        let capabilities = provider.handshake(greeting(&engine)).await.map_err(refused)?;
+        provider.attach(&engine.address).await.map_err(refused)?;
         if let Some(parameter) = &wish.parameter {
             provider.parameterize(parameter).await.map_err(refused)?;
         }
@@ -346,10 +366,10 @@ async fn unless_cancelled<T>(
     }
 }
 
-pub(super) fn status_service(parts: &LoaderParts, address: &str) -> StatusService {
+pub(super) fn status_service(engine: &EngineEndpoint) -> StatusService {
     StatusService {
-        address: address.to_owned(),
-        tokens: parts.engine.view_tokens(),
+        address: engine.address.clone(),
+        tokens: engine.tokens.clone(),
     }
 }
 
@@ -375,23 +395,6 @@ pub(super) fn refusal(name: &str, error: &ProviderError) -> Error {
     Error::new(ErrorKind::Provider, error.message.clone())
         .with_provider(name)
         .with_phase("load")
-}
-
-async fn greet_in_process(
-    wish: &ProviderWish,
-    provider: Arc<dyn Provider>,
-    serves_package: bool,
-) -> Result<PreparedProvider> {
-    let capabilities = provider
-        .handshake(HandshakeRequest::default())
-        .await
-        .map_err(|error| refusal(&wish.plugin, &error))?;
-    Ok(PreparedProvider {
-        provider,
-        capabilities,
-        shared: true,
-        serves_package,
-    })
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use crate::{
     property::PropertyMap,
     provider::{
         CheckRequest, ConfigureRequest, CreateRequest, CreateResponse, DeleteRequest, PoolSettings,
-        ProviderResult, ProviderStatus, grpc::fake::Fake,
+        ProviderResult, ProviderStatus,
+        grpc::{ViewTokens, fake::Fake},
     },
     urn::Urn,
 };
@@ -27,14 +28,20 @@ mod parameter;
 struct Engine(AtomicUsize);
 
 #[async_trait]
-impl EngineAddress for Engine {
-    async fn engine_address(&self) -> Result<String> {
+impl EngineEndpoints for Engine {
+    async fn process_endpoint(&self) -> Result<Arc<EngineEndpoint>> {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Ok("127.0.0.1:9".into())
+        Ok(Arc::new(EngineEndpoint {
+            address: "127.0.0.1:9".into(),
+            serves_packages: false,
+            tokens: ViewTokens::default(),
+            route: Arc::default(),
+            listening: Box::new(()),
+        }))
     }
 
-    fn view_tokens(&self) -> ViewTokens {
-        ViewTokens::default()
+    async fn address_endpoint(&self, _address: &str) -> Result<Arc<EngineEndpoint>> {
+        self.process_endpoint().await
     }
 }
 

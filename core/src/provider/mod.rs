@@ -4,6 +4,7 @@ mod base_plugin;
 pub mod builtin;
 mod call;
 mod comparison;
+mod endpoint;
 mod error;
 mod failed;
 pub mod grpc;
@@ -12,6 +13,7 @@ mod installing;
 mod launch;
 mod loader;
 mod package;
+mod plain;
 mod pool;
 mod resolver;
 mod registry;
@@ -30,10 +32,11 @@ pub use call::{
     CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest,
     InvokeRequest, InvokeResponse, PluginInfo, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
 };
+pub use endpoint::{EngineEndpoint, EngineEndpoints, EngineRoute, PluginOperation, RouteHold};
 pub use error::{InitFailure, ProviderError, ProviderResult, ProviderStatus};
 pub use installer::{Installation, PluginInstaller};
 pub use installing::Installations;
-pub use loader::{EngineAddress, LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderWish};
+pub use loader::{LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderWish};
 pub use package::{Mapping, MappingRequest, SchemaRequest};
 pub(crate) use package::{MappingQuestion, PackageSource, Unanswered, mapping, schema};
 pub use pool::{PoolSettings, ProviderPool};

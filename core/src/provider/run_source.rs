@@ -1,6 +1,10 @@
 //! The providers of one run: the built-in one, and what the loader finds in the surroundings of the run's project.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -9,8 +13,8 @@ use crate::{
     error::{Error, ErrorKind, Result},
     plugin::{DiagnosticSink, PluginEnvironment},
     provider::{
-        HandshakeRequest, LoadRequest, LoadedProvider, PluginContext, PreparedProvider, Provider,
-        ProviderLoader, ProviderSource, ProviderWish, builtin, shared::SharedInRun,
+        HandshakeRequest, LoadRequest, LoadedProvider, PluginContext, PluginOperation, PreparedProvider,
+        Provider, ProviderLoader, ProviderSource, ProviderWish, builtin, shared::SharedInRun,
     },
 };
 
@@ -29,6 +33,8 @@ pub struct RunSurroundings {
     pub sink: Option<DiagnosticSink>,
     /// Gives up starting plugins.
     pub cancelled: CancellationToken,
+    /// The operation that plugins work for, as their calls of the engine see it.
+    pub operation: Weak<PluginOperation>,
 }
 
 /// Loads the providers of one run.
@@ -76,6 +82,7 @@ impl RunSource {
             },
             sink: surroundings.sink.clone(),
             cancelled: surroundings.cancelled.clone(),
+            operation: Weak::clone(&surroundings.operation),
         }
     }
 }

@@ -1,12 +1,16 @@
 //! Who uses the code of the host: one object may serve many operations, and none of them may end it for the others.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::provider::Provider;
+use crate::provider::{Provider, plain::PlainProvider};
 
 /// Counts the runs that use each of the host's providers. Clones share the counts.
 #[derive(Clone, Default)]
-pub(super) struct SharedProviders(Arc<Mutex<Vec<Used>>>);
+pub(super) struct SharedProviders {
+    used: Arc<Mutex<Vec<Used>>>,
+    /// Those that decline secrets: one object for each of the host's, by which runs know it.
+    plain: Arc<Mutex<Vec<Weak<PlainProvider>>>>,
+}
 
 struct Used {
     provider: Arc<dyn Provider>,
@@ -15,7 +19,20 @@ struct Used {
 
 impl SharedProviders {
     fn lock(&self) -> MutexGuard<'_, Vec<Used>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what calls a provider that declines secrets.
+    pub(super) fn without_secrets(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
+        plain.retain(|known| known.strong_count() > 0);
+        let mut known = plain.iter().filter_map(Weak::upgrade);
+        if let Some(known) = known.find(|known| Arc::ptr_eq(known.inner(), &provider)) {
+            return known;
+        }
+        let made = Arc::new(PlainProvider::new(provider));
+        plain.push(Arc::downgrade(&made));
+        made
     }
 
     /// Notes one more run that uses `provider`.

@@ -12,6 +12,7 @@ mod altered;
 mod autonaming;
 mod cancellation;
 mod configuration;
+mod declined_secrets;
 mod deployment;
 mod errors;
 mod fixture;

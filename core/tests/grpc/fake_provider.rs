@@ -1,11 +1,17 @@
-//! A listening provider for tests that tells its schema, remembers how it was greeted, and knows nothing else.
+//! A listening provider for tests: it has a schema, remembers how it was greeted, and logs the inputs of what it creates.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
 
 use stackwright_proto::pulumirpc::{
-    self as rpc, ProviderHandshakeRequest,
+    self as rpc, LogRequest, ProviderHandshakeRequest,
+    engine_client::EngineClient,
     resource_provider_server::{ResourceProvider, ResourceProviderServer},
 };
+use tokio::sync::Barrier;
 use tonic::{Request, Response, Status};
 
 /// How a provider was greeted, each time.
@@ -14,23 +20,48 @@ pub(crate) type Greetings = Arc<Mutex<Vec<ProviderHandshakeRequest>>>;
 pub(crate) struct FakeProvider {
     schema: &'static str,
     greetings: Greetings,
+    /// The engine that each connection was greeted by.
+    engines: Mutex<HashMap<SocketAddr, String>>,
+    /// Where all creations wait for each other, before they log and after.
+    together: Barrier,
 }
 
 impl FakeProvider {
     /// Serves it until the test's runtime ends; returns the address.
     pub(crate) async fn serve(schema: &'static str) -> (String, Greetings) {
+        Self::serve_together(schema, 1).await
+    }
+
+    /// The same; `creations` at a time wait for each other.
+    pub(crate) async fn serve_together(schema: &'static str, creations: usize) -> (String, Greetings) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let greetings = Greetings::default();
         let provider = Self {
             schema,
             greetings: Arc::clone(&greetings),
+            engines: Mutex::default(),
+            together: Barrier::new(creations),
         };
         let server = tonic::transport::Server::builder()
             .add_service(ResourceProviderServer::new(provider))
             .serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener));
         tokio::spawn(server);
         (address, greetings)
+    }
+}
+
+impl FakeProvider {
+    /// Logs a line without a URN at the engine that greeted a connection.
+    async fn log(&self, client: SocketAddr, message: String) {
+        let engine = self.engines.lock().unwrap()[&client].clone();
+        let mut engine = EngineClient::connect(format!("http://{engine}")).await.unwrap();
+        let line = LogRequest {
+            severity: 1,
+            message,
+            ..LogRequest::default()
+        };
+        engine.log(line).await.unwrap();
     }
 }
 
@@ -48,8 +79,36 @@ macro_rules! fake {
                 &self,
                 request: Request<ProviderHandshakeRequest>,
             ) -> Result<Response<rpc::ProviderHandshakeResponse>, Status> {
-                self.greetings.lock().unwrap().push(request.into_inner());
+                let client = request.remote_addr().unwrap();
+                let greeting = request.into_inner();
+                self.engines.lock().unwrap().insert(client, greeting.engine_address.clone());
+                self.greetings.lock().unwrap().push(greeting);
                 Ok(Response::new(rpc::ProviderHandshakeResponse::default()))
+            }
+
+            async fn configure(
+                &self,
+                _request: Request<rpc::ConfigureRequest>,
+            ) -> Result<Response<rpc::ConfigureResponse>, Status> {
+                Ok(Response::new(rpc::ConfigureResponse::default()))
+            }
+
+            async fn check(&self, request: Request<rpc::CheckRequest>) -> Result<Response<rpc::CheckResponse>, Status> {
+                let inputs = request.into_inner().news;
+                Ok(Response::new(rpc::CheckResponse { inputs, ..rpc::CheckResponse::default() }))
+            }
+
+            async fn create(&self, request: Request<rpc::CreateRequest>) -> Result<Response<rpc::CreateResponse>, Status> {
+                let client = request.remote_addr().unwrap();
+                let request = request.into_inner();
+                self.together.wait().await;
+                self.log(client, format!("creating {}: {:?}", request.name, request.properties)).await;
+                self.together.wait().await;
+                Ok(Response::new(rpc::CreateResponse {
+                    id: request.name,
+                    properties: request.properties,
+                    ..rpc::CreateResponse::default()
+                }))
             }
 
             async fn get_schema(
@@ -72,12 +131,9 @@ fake! {
     parameterize: rpc::ParameterizeRequest => rpc::ParameterizeResponse;
     check_config: rpc::CheckRequest => rpc::CheckResponse;
     diff_config: rpc::DiffRequest => rpc::DiffResponse;
-    configure: rpc::ConfigureRequest => rpc::ConfigureResponse;
     invoke: rpc::InvokeRequest => rpc::InvokeResponse;
     call: rpc::CallRequest => rpc::CallResponse;
-    check: rpc::CheckRequest => rpc::CheckResponse;
     diff: rpc::DiffRequest => rpc::DiffResponse;
-    create: rpc::CreateRequest => rpc::CreateResponse;
     read: rpc::ReadRequest => rpc::ReadResponse;
     update: rpc::UpdateRequest => rpc::UpdateResponse;
     delete: rpc::DeleteRequest => ();

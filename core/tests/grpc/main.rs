@@ -18,3 +18,4 @@ mod packages;
 mod parameterized;
 mod python_sdk;
 mod reads;
+mod tenants;

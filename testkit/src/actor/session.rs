@@ -146,8 +146,10 @@ impl Session {
             let waits = message["waitsForRegistrations"][package]
                 .as_bool()
                 .unwrap_or_default();
+            let limits = serde_json::from_value(message["limits"][package].clone()).unwrap_or_default();
             let provider = ScriptedProvider::new(package, Arc::new(Arc::clone(&self.wire)))
-                .waits_for_registrations(waits);
+                .waits_for_registrations(waits)
+                .with_limits(limits);
             builder = builder.provider(package, Arc::new(provider));
         }
         let engine = builder.build().map_err(|it| error(&it))?;

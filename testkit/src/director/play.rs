@@ -89,6 +89,8 @@ struct Player<'a, 'b> {
     packages: Vec<String>,
     /// Whether each package's provider declares that its calls may wait for later registrations.
     waits: BTreeMap<String, bool>,
+    /// What providers do not accept or have, by package.
+    limits: Value,
     passphrase: Option<&'static str>,
     packs: Arc<Packs>,
 }
@@ -106,6 +108,12 @@ impl<'a, 'b> Player<'a, 'b> {
                 .iter()
                 .map(|(package, script)| (package.clone(), script.waits_for_registrations))
                 .collect(),
+            limits: story
+                .packages
+                .iter()
+                .filter_map(|(package, script)| Some((package.clone(), script.limits()?)))
+                .collect::<serde_json::Map<_, _>>()
+                .into(),
             passphrase: story.has_passphrase().then_some(PASSPHRASE),
             packs: Arc::new(Packs::serve(&story.policies).await?),
         })
@@ -193,6 +201,7 @@ impl<'a, 'b> Player<'a, 'b> {
             "stack": STACK,
             "packages": self.packages,
             "waitsForRegistrations": self.waits,
+            "limits": self.limits,
             "config": changing.config(),
         });
         self.ask("open", members).await.map(drop)

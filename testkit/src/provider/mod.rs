@@ -11,13 +11,16 @@ use stackwright::{
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
         DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider,
-        ProviderResult, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse, Views,
+        ProviderError, ProviderResult, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse, Views,
     },
 };
 
 use reply::{Reply, WithViews};
 
-use crate::script::{ProviderCall, Providers, Scene};
+use crate::{
+    script::{ProviderCall, Providers, Scene},
+    story::ProviderLimits,
+};
 
 /// Where the answers come from.
 #[async_trait]
@@ -55,6 +58,7 @@ pub struct ScriptedProvider {
     source: Arc<dyn AnswerSource>,
     package: String,
     waits_for_registrations: bool,
+    limits: ProviderLimits,
 }
 
 impl ScriptedProvider {
@@ -64,6 +68,7 @@ impl ScriptedProvider {
             source,
             package: package.into(),
             waits_for_registrations: false,
+            limits: ProviderLimits::default(),
         }
     }
 
@@ -72,6 +77,12 @@ impl ScriptedProvider {
     pub fn waits_for_registrations(mut self, waits: bool) -> Self {
         self.waits_for_registrations = waits;
         self
+    }
+
+    /// Takes away what the provider is not to accept or have.
+    #[must_use]
+    pub fn with_limits(self, limits: ProviderLimits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Asks about a resource, and publishes what the answer says of views.
@@ -122,6 +133,7 @@ impl Provider for ScriptedProvider {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities {
             waits_for_registrations: self.waits_for_registrations,
+            accept_secrets: !self.limits.declines_secrets,
             ..Capabilities::all()
         })
     }
@@ -177,6 +189,10 @@ impl Provider for ScriptedProvider {
     }
 
     async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+        if self.limits.without_delete {
+            let text = format!("{} can not be deleted", request.urn);
+            return Err(ProviderError::unimplemented(text));
+        }
         let json = json!({
             "urn": request.urn, "type": request.resource_type, "name": request.name, "id": request.id,
             "inputs": plain(request.inputs), "outputs": plain(request.outputs), "timeout": request.timeout,

@@ -17,7 +17,9 @@ pub use expectation::{
 };
 pub use operation::{OperationKind, StoryOperation, WorldEdit};
 pub use policy::{PackScript, PolicyScript};
-pub use provider::{CallRule, FailureScript, FunctionScript, InitScript, PackageScript, TypeScript};
+pub use provider::{
+    CallRule, FailureScript, FunctionScript, InitScript, PackageScript, ProviderLimits, TypeScript,
+};
 pub use read::{StoryError, read_directory, read_story};
 pub use statement::{AliasSpec, Statement, StatementKind};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// How the provider of one package answers.
@@ -21,6 +21,33 @@ pub struct PackageScript {
     pub replace_on: Vec<String>,
     /// Whether it declares that its calls may wait for later registrations.
     pub waits_for_registrations: bool,
+    /// Whether the provider accepts no secrets.
+    pub declines_secrets: bool,
+    /// Whether the provider has no method that deletes.
+    pub without_delete: bool,
+}
+
+impl PackageScript {
+    /// Returns what sets the provider apart from one that accepts everything and has all methods; `None` when nothing does.
+    #[must_use]
+    pub fn limits(&self) -> Option<Value> {
+        let limits = ProviderLimits {
+            declines_secrets: self.declines_secrets,
+            without_delete: self.without_delete,
+        };
+        let is_limited = limits != ProviderLimits::default();
+        is_limited.then(|| serde_json::to_value(limits).unwrap_or_default())
+    }
+}
+
+/// What a provider does not accept, and the methods that it does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ProviderLimits {
+    /// It accepts no secrets.
+    pub declines_secrets: bool,
+    /// It has no method that deletes.
+    pub without_delete: bool,
 }
 
 /// The peculiarities of a type.

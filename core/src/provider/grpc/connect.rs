@@ -1,7 +1,7 @@
 //! Connecting to a provider and greeting it.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -83,6 +83,8 @@ impl GrpcProvider {
             greeted: OnceLock::new(),
             configuration: ConfigurationCell::default(),
             status: None,
+            engine: None,
+            hold: Mutex::default(),
         })
     }
 

@@ -15,7 +15,7 @@ mod tests;
 mod values;
 mod views;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use async_trait::async_trait;
 use stackwright_proto::pulumirpc::resource_provider_client::ResourceProviderClient;
@@ -27,9 +27,9 @@ use crate::{
     plugin::OutputRoute,
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
-        MappingRequest, PluginInfo, Provider, ProviderError, ProviderResult, ReadRequest, ReadResponse,
-        SchemaRequest, UpdateRequest, UpdateResponse,
+        DeleteRequest, DiffRequest, DiffResponse, EngineEndpoint, HandshakeRequest, InvokeRequest,
+        InvokeResponse, Mapping, MappingRequest, PluginInfo, PluginOperation, Provider, ProviderError,
+        ProviderResult, ReadRequest, ReadResponse, RouteHold, SchemaRequest, UpdateRequest, UpdateResponse,
     },
     runtime::Runtime,
 };
@@ -61,6 +61,10 @@ pub struct GrpcProvider {
     configuration: ConfigurationCell,
     /// Where it publishes steps on views; `None` where nobody listens.
     status: Option<StatusService>,
+    /// Where it reaches the engine; the endpoint listens for as long as the provider is used.
+    engine: Option<Arc<EngineEndpoint>>,
+    /// Leads its calls of the engine to the operation that uses it.
+    hold: Mutex<Option<RouteHold>>,
 }
 
 impl GrpcProvider {
@@ -77,6 +81,25 @@ impl GrpcProvider {
             status: Some(status),
             ..self
         }
+    }
+
+    /// Names the endpoint at which it reaches the engine, and the hold of the operation that uses it.
+    #[must_use]
+    pub fn with_engine(self, engine: Arc<EngineEndpoint>, hold: RouteHold) -> Self {
+        Self {
+            engine: Some(engine),
+            hold: Mutex::new(Some(hold)),
+            ..self
+        }
+    }
+
+    /// Leads its calls of the engine to another operation; `None` drops them.
+    pub(crate) fn serve(&self, operation: Option<&Weak<PluginOperation>>) {
+        let hold = match (&self.engine, operation) {
+            (Some(engine), Some(operation)) => Some(engine.route.hold(operation)),
+            _ => None,
+        };
+        *self.hold.lock().unwrap_or_else(PoisonError::into_inner) = hold;
     }
 
     /// Returns where the lines of its process go; `None` when the process is not ours.
@@ -229,5 +252,6 @@ impl Provider for GrpcProvider {
         if let Some(process) = &self.peer.process {
             process.close().await;
         }
+        self.serve(None);
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     plugin::{DiagnosticSink, InheritanceDigest, PluginCode, PluginCommand},
     provider::{
-        Capabilities, ConfigureRequest, Provider,
+        Capabilities, ConfigureRequest, PluginOperation, Provider,
         grpc::{GrpcProvider, Parameter},
     },
     runtime::Runtime,
@@ -114,6 +114,8 @@ pub(crate) struct LaunchKey {
 pub(crate) trait Launcher: Send + Sync + 'static {
     fn key(&self) -> &LaunchKey;
     fn sink(&self) -> Option<DiagnosticSink>;
+    /// The operation that a leased process works for.
+    fn operation(&self) -> &Weak<PluginOperation>;
     async fn launch(&self) -> Result<Instance>;
 }
 
@@ -155,10 +157,12 @@ impl Instance {
             && self.provider.is_alive()
     }
 
-    fn send_output_to(&self, sink: Option<DiagnosticSink>) {
+    /// Leads what the process writes, and its calls of the engine, to another user; `None` drops them.
+    fn lease_to(&self, launcher: Option<&dyn Launcher>) {
         if let Some(route) = self.provider.route() {
-            route.redirect(sink);
+            route.redirect(launcher.and_then(Launcher::sink));
         }
+        self.provider.serve(launcher.map(Launcher::operation));
     }
 }
 
@@ -235,7 +239,7 @@ impl ProviderPool {
             if self.0.is_too_old(&instance) {
                 self.close_in_background(instance);
             } else if instance.is_reusable() {
-                instance.send_output_to(launcher.sink());
+                instance.lease_to(Some(launcher));
                 return Some(instance);
             }
         }
@@ -243,7 +247,7 @@ impl ProviderPool {
 
     /// Takes a process back; returns it when it must be ended instead.
     fn put(&self, key: &LaunchKey, instance: Arc<Instance>) -> Option<Arc<Instance>> {
-        instance.send_output_to(None);
+        instance.lease_to(None);
         let shelf = &self.0;
         let mut state = shelf.state();
         let comparable = key.code.is_some();

@@ -1,0 +1,244 @@
+//! The endpoints at which plugins reach the engine, and the operation that a plugin's calls belong to.
+
+use std::{
+    any::Any,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+};
+
+use async_trait::async_trait;
+
+use super::grpc::ViewTokens;
+use crate::{diagnostic::Diagnostic, error::Result, event::EventSink, urn::Urn};
+
+/// Opens the endpoints at which plugins reach the engine.
+#[async_trait]
+pub trait EngineEndpoints: Send + Sync + 'static {
+    /// Opens an endpoint for one plugin process. It listens until it is dropped.
+    ///
+    /// # Errors
+    /// When it cannot listen.
+    async fn process_endpoint(&self) -> Result<Arc<EngineEndpoint>>;
+
+    /// Returns the endpoint for the plugin that listens at `address`: the same one for as long as anything uses it, because
+    /// a plugin that serves several operations knows only one address of the engine.
+    ///
+    /// # Errors
+    /// When it cannot listen.
+    async fn address_endpoint(&self, address: &str) -> Result<Arc<EngineEndpoint>>;
+}
+
+/// A listening server with the Engine and ResourceStatus services, and with Loader and Mapper where packages are served.
+pub struct EngineEndpoint {
+    /// The address, such as `127.0.0.1:4711`.
+    pub address: String,
+    /// Whether the same address serves schemas of packages, and mappings to them.
+    pub serves_packages: bool,
+    /// The tokens that the ResourceStatus service knows.
+    pub tokens: ViewTokens,
+    /// Where the plugin's calls of the Engine service lead.
+    pub route: Arc<EngineRoute>,
+    /// Keeps the server listening.
+    pub listening: Box<dyn Any + Send + Sync>,
+}
+
+/// An operation as the Engine service of its plugins sees it.
+pub struct PluginOperation {
+    project: String,
+    stack: String,
+    events: EventSink,
+    root: Mutex<Arc<OnceLock<Urn>>>,
+    /// Endpoints that plugins at addresses may go on using until the operation ends.
+    endpoints: Mutex<Vec<Arc<EngineEndpoint>>>,
+}
+
+impl PluginOperation {
+    /// Creates what plugins see of an operation on a stack.
+    #[must_use]
+    pub fn new(project: &str, stack: &str, events: EventSink) -> Arc<Self> {
+        Arc::new(Self {
+            project: project.to_owned(),
+            stack: stack.to_owned(),
+            events,
+            root: Mutex::default(),
+            endpoints: Mutex::default(),
+        })
+    }
+
+    /// Shares the root resource with the program's monitor.
+    pub fn share_root(&self, root: Arc<OnceLock<Urn>>) {
+        *self.root.lock().unwrap_or_else(PoisonError::into_inner) = root;
+    }
+
+    /// Keeps an endpoint listening until the operation ends.
+    pub fn keep(&self, endpoint: &Arc<EngineEndpoint>) {
+        let mut kept = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kept.iter().any(|known| Arc::ptr_eq(known, endpoint)) {
+            kept.push(Arc::clone(endpoint));
+        }
+    }
+
+    fn root(&self) -> Arc<OnceLock<Urn>> {
+        Arc::clone(&self.root.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn has(&self, urn: &Urn) -> bool {
+        self.stack == urn.stack() && self.project == urn.project()
+    }
+}
+
+/// Leads the calls of one plugin to the operations that hold it.
+#[derive(Default)]
+pub struct EngineRoute(Mutex<Vec<Weak<PluginOperation>>>);
+
+impl EngineRoute {
+    /// Lets an operation hold the plugin until the hold is dropped. A plugin that is loaded for no operation has no holder.
+    #[must_use = "the plugin is held for as long as the hold exists"]
+    pub fn hold(self: &Arc<Self>, operation: &Weak<PluginOperation>) -> RouteHold {
+        self.lock().push(Weak::clone(operation));
+        RouteHold {
+            route: Arc::clone(self),
+            operation: Weak::clone(operation),
+        }
+    }
+
+    /// Emits a plugin's message in the operation that it belongs to.
+    ///
+    /// A URN names the stack. Without one, a message belongs to the only operation that holds the plugin. While several
+    /// hold it, or none, the message is dropped: it may contain secrets of one stack, which the others do not redact.
+    pub fn log(&self, diagnostic: Diagnostic) {
+        let mut holders = self.holders();
+        match &diagnostic.urn {
+            Some(urn) => holders.retain(|holder| holder.has(urn)),
+            None if holders.len() > 1 => holders.clear(),
+            None => {}
+        }
+        if holders.is_empty() {
+            tracing::debug!("dropped a plugin's log message that belongs to no single operation");
+        }
+        for holder in holders {
+            holder.events.diagnostic(diagnostic.clone());
+        }
+    }
+
+    /// Returns the root resource of the operation that holds the plugin; `None` while several do.
+    #[must_use]
+    pub fn root(&self) -> Option<Urn> {
+        match self.holders().as_slice() {
+            [only] => only.root().get().cloned(),
+            _ => None,
+        }
+    }
+
+    /// Sets the root resource of the operations on the URN's stack, where it is not known yet.
+    pub fn set_root(&self, urn: &Urn) {
+        for holder in self.holders().iter().filter(|holder| holder.has(urn)) {
+            holder.root().get_or_init(|| urn.clone());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<PluginOperation>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the operations that hold the plugin, each once.
+    fn holders(&self) -> Vec<Arc<PluginOperation>> {
+        let mut holders: Vec<Arc<PluginOperation>> = Vec::new();
+        for holder in self.lock().iter().filter_map(Weak::upgrade) {
+            if !holders.iter().any(|known| Arc::ptr_eq(known, &holder)) {
+                holders.push(holder);
+            }
+        }
+        holders
+    }
+}
+
+/// Holds a plugin for an operation.
+pub struct RouteHold {
+    route: Arc<EngineRoute>,
+    operation: Weak<PluginOperation>,
+}
+
+impl Drop for RouteHold {
+    fn drop(&mut self) {
+        let mut holders = self.route.lock();
+        if let Some(place) = holders
+            .iter()
+            .position(|holder| Weak::ptr_eq(holder, &self.operation))
+        {
+            holders.swap_remove(place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::SystemClock;
+
+    fn operation(stack: &str) -> (Arc<PluginOperation>, EventSink) {
+        let events = EventSink::new(Arc::new(SystemClock));
+        (PluginOperation::new("shop", stack, events.clone()), events)
+    }
+
+    fn texts(events: &EventSink) -> Vec<String> {
+        events
+            .diagnostics()
+            .into_iter()
+            .map(|said| said.message)
+            .collect()
+    }
+
+    #[test]
+    fn a_message_without_urn_is_emitted_only_while_one_operation_holds_the_plugin() {
+        let route = Arc::new(EngineRoute::default());
+        let ((dev, dev_events), (prod, prod_events)) = (operation("dev"), operation("prod"));
+        route.log(Diagnostic::warning("no holder"));
+        let first = route.hold(&Arc::downgrade(&dev));
+        let second = route.hold(&Arc::downgrade(&dev));
+        route.log(Diagnostic::warning("dev, held twice"));
+        let other = route.hold(&Arc::downgrade(&prod));
+        route.log(Diagnostic::warning("both"));
+        let urn = Urn::parse("urn:pulumi:prod::shop::echo:index:Echo::a").unwrap();
+        let mut about = Diagnostic::warning("about prod");
+        about.urn = Some(urn);
+        route.log(about.clone());
+        drop((first, second));
+        route.log(Diagnostic::warning("prod"));
+        drop(other);
+        route.log(about);
+        assert_eq!(texts(&dev_events), ["dev, held twice"]);
+        assert_eq!(texts(&prod_events), ["about prod", "prod"]);
+    }
+
+    #[test]
+    fn an_operation_that_has_ended_holds_nothing() {
+        let route = Arc::new(EngineRoute::default());
+        let ((dev, _), (prod, prod_events)) = (operation("dev"), operation("prod"));
+        let _kept = route.hold(&Arc::downgrade(&dev));
+        let _held = route.hold(&Arc::downgrade(&prod));
+        drop(dev);
+        route.log(Diagnostic::warning("prod"));
+        assert_eq!(texts(&prod_events), ["prod"]);
+    }
+
+    #[test]
+    fn the_root_resource_is_that_of_the_operation_that_holds_the_plugin() {
+        let (route, other) = (Arc::new(EngineRoute::default()), Arc::new(EngineRoute::default()));
+        let ((dev, _), (prod, _)) = (operation("dev"), operation("prod"));
+        let monitors = Arc::new(OnceLock::new());
+        dev.share_root(Arc::clone(&monitors));
+        let _dev = route.hold(&Arc::downgrade(&dev));
+        let _prod = other.hold(&Arc::downgrade(&prod));
+        let root = |stack| Urn::root_stack(stack, "shop");
+        monitors.get_or_init(|| root("dev"));
+        other.set_root(&root("dev"));
+        assert_eq!(other.root(), None);
+        other.set_root(&root("prod"));
+        assert_eq!(
+            (route.root(), other.root()),
+            (Some(root("dev")), Some(root("prod")))
+        );
+        let _both = route.hold(&Arc::downgrade(&prod));
+        assert_eq!(route.root(), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! Two stacks that use one plugin at the same time: what it logs for one never appears in the events of the other.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::join;
+use stackwright::{
+    Engine, Result, Stack,
+    operation::OperationResult,
+    plugin::{PluginCommand, PluginSettings},
+    provider::{PoolSettings, Resolution, ResolutionRequest, Resolver},
+    secrets::Base64Provider,
+    store::MemoryStore,
+};
+
+use crate::{
+    fake_provider::FakeProvider,
+    fixture::{client, echo, over_loopback, register, root, runtime, stack, update},
+};
+
+/// Names one address for every package.
+struct At(String);
+
+#[async_trait]
+impl Resolver for At {
+    async fn resolve(&self, _request: ResolutionRequest) -> Result<Resolution> {
+        Ok(Resolution::Address(self.0.clone()))
+    }
+}
+
+/// An engine whose provider is a process of its own for each instance, all of which lead to `address`.
+fn with_processes(address: &str, pool: PoolSettings) -> Engine {
+    let port = address.rsplit_once(':').unwrap().1;
+    let command = PluginCommand {
+        program: "/bin/sh".into(),
+        arguments: ["-c", &format!("echo {port}; exec sleep 600"), "plugin"]
+            .map(Into::into)
+            .to_vec(),
+        ..PluginCommand::default()
+    };
+    let plugins = PluginSettings {
+        commands: [("echo".to_owned(), command)].into(),
+        ..PluginSettings::default()
+    };
+    let builder = Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::new(MemoryStore::new(runtime())))
+        .secrets(Arc::new(Base64Provider));
+    builder.plugins(plugins).pool(pool).build().unwrap()
+}
+
+fn with_address(address: &str) -> Engine {
+    let builder = Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::new(MemoryStore::new(runtime())))
+        .secrets(Arc::new(Base64Provider));
+    builder
+        .resolver(Arc::new(At(address.to_owned())))
+        .build()
+        .unwrap()
+}
+
+/// A stack with one resource, whose value is of this stack alone.
+async fn tenant(engine: &Engine, name: &'static str) -> Stack {
+    let program = over_loopback(move |address| async move {
+        let mut client = client(&address).await;
+        let root = root(&mut client, "shop", name).await;
+        let value = format!("token-of-{name}");
+        register(&mut client, echo(name, &root, &value)).await.unwrap();
+    });
+    stack(engine, &format!("shop/{name}"), program).await
+}
+
+/// Returns all that the operation has reported, as one text.
+fn reported(result: &OperationResult) -> String {
+    assert!(result.error.is_none(), "{:?}", result.error);
+    format!("{:?}", result.diagnostics)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_of_a_plugin_process_never_reaches_the_other_stack_that_uses_the_plugin() {
+    let (address, greetings) = FakeProvider::serve_together("", 2).await;
+    let engine = with_processes(&address, PoolSettings::default());
+    let (north, south) = (tenant(&engine, "north").await, tenant(&engine, "south").await);
+    let (left, right) = join(update(&north), update(&south)).await;
+    let (left, right) = (reported(&left), reported(&right));
+    assert!(
+        left.contains("token-of-north") && !left.contains("south"),
+        "{left}"
+    );
+    assert!(
+        right.contains("token-of-south") && !right.contains("north"),
+        "{right}"
+    );
+    let greetings = greetings.lock().unwrap().clone();
+    assert_eq!(greetings.len(), 2);
+    assert_ne!(greetings[0].engine_address, greetings[1].engine_address);
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_used_again_logs_for_the_operation_that_uses_it_now() {
+    let (address, _greetings) = FakeProvider::serve("").await;
+    let engine = with_processes(&address, PoolSettings::default());
+    for name in ["north", "south"] {
+        let tenant = tenant(&engine, name).await;
+        let said = reported(&update(&tenant).await);
+        assert!(said.contains(&format!("token-of-{name}")), "{said}");
+    }
+    engine.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_without_urn_from_an_address_is_dropped_while_two_operations_hold_it() {
+    let (address, _greetings) = FakeProvider::serve_together("", 2).await;
+    let engine = with_address(&address);
+    let (north, south) = (tenant(&engine, "north").await, tenant(&engine, "south").await);
+    let (left, right) = join(update(&north), update(&south)).await;
+    for said in [reported(&left), reported(&right)] {
+        assert!(!said.contains("token-of-"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_without_urn_from_an_address_is_emitted_while_one_operation_holds_it() {
+    let (address, _greetings) = FakeProvider::serve("").await;
+    let engine = with_address(&address);
+    for name in ["north", "south"] {
+        let tenant = tenant(&engine, name).await;
+        let said = reported(&update(&tenant).await);
+        assert!(said.contains(&format!("token-of-{name}")), "{said}");
+    }
+}
