@@ -180,9 +180,9 @@ impl Bridge {
         let run = self.run(run)?;
         let urn = Urn::parse(&urn).map_err(|error| errors::to_napi(&error))?;
         let outputs = convert::map_of(env, &outputs, "outputs")?;
-        let monitor = run.monitor.clone();
+        let registering = run.monitor.register_outputs(&urn, outputs);
         self.answer_later(&run, call, async move {
-            match monitor.register_outputs(&urn, outputs).await {
+            match registering.await {
                 Ok(()) => Answer::Nothing,
                 Err(status) => Answer::Failed(status.into()),
             }
@@ -221,9 +221,9 @@ impl Bridge {
         let run = self.run(run)?;
         let inputs = convert::map_of(env, &inputs, "arguments")?;
         let invoke = registration::invoke(&document, inputs).map_err(|error| errors::to_napi(&error))?;
-        let monitor = run.monitor.clone();
+        let invoking = run.monitor.invoke(invoke);
         self.answer_later(&run, call, async move {
-            match monitor.invoke(invoke).await {
+            match invoking.await {
                 Ok(result) => Answer::Values(result),
                 Err(status) => Answer::Failed(status.into()),
             }

@@ -19,9 +19,9 @@ use crate::{
 impl sw_context_t {
     fn invoke(&self, json: &[u8]) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
         let invoke = Invoke::from_json(json)?;
-        let monitor = self.program.monitor.clone();
+        let invoking = self.program.monitor.invoke(invoke);
         Ok(async move {
-            let result = monitor.invoke(invoke).await.map_err(|status| error_of(&status))?;
+            let result = invoking.await.map_err(|status| error_of(&status))?;
             Ok(Some(to_plain_json(&result)?))
         })
     }

@@ -27,10 +27,9 @@ impl sw_context_t {
     ) -> Outcome<impl Future<Output = Answer> + Send + use<>> {
         let urn = Urn::parse(urn)?;
         let outputs = from_plain_json(json)?;
-        let monitor = self.program.monitor.clone();
+        let registering = self.program.monitor.register_outputs(&urn, outputs);
         Ok(async move {
-            let registering = monitor.register_outputs(&urn, outputs).await;
-            registering.map_err(|status| error_of(&status))?;
+            registering.await.map_err(|status| error_of(&status))?;
             Ok(None)
         })
     }

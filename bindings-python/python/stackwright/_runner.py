@@ -15,6 +15,7 @@ from ._callback import is_async
 from ._checks import parameters_of, refusal, require_function, require_given, takes
 from ._generators import is_generator, never_runs, refuse_generator
 from ._raised import described
+from ._secrecy import enter
 from ._stackwright import Completions, Run
 from .errors import Error, InvalidInputError
 from .program import Context
@@ -152,6 +153,7 @@ def _sdk_program(function: Callable[[], Any], failures: list[BaseException]) -> 
 async def _run_async(
     program: Callable[[], Awaitable[None]], run: Run, context: Context, failures: list[BaseException]
 ) -> None:
+    enter(run)
     try:
         await program()
         await context._complete()
@@ -179,6 +181,7 @@ def _run_blocking(
     completions: Completions,
     failures: list[BaseException],
 ) -> None:
+    enter(run)
     own = Completions(silent=True)
     context = Context(run, own, None)
     try:

@@ -108,6 +108,21 @@ def _abandon() -> None:
     _provider_threads.join_threads(_PATIENCE)
 
 
+_DYNAMIC: Final = """\
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+import os, runpy
+import asyncio, base64, concurrent.futures, threading, traceback, typing
+import dill, grpc, google.protobuf.empty_pb2, google.protobuf.struct_pb2
+import pulumi, pulumi.dynamic, pulumi.metadata
+import pulumi.runtime.proto.provider_pb2_grpc
+sys.path.insert(0, os.getcwd())
+runpy.run_module("pulumi.dynamic", run_name="__main__", alter_sys=True)
+"""
+"""Serves ``pulumi.dynamic``. What the server itself needs is imported before the working directory, where the program's own
+modules are, can be: a file there never takes the place of an installed package."""
+
+
 class Engine:
     """An engine, with threads of its own and nothing global: several with different settings live in one process.
 
@@ -186,7 +201,7 @@ class Engine:
         is_async = is_async or any(is_async for _, is_async in functions)
         # What a resolver will return nobody knows: its providers may be asynchronous.
         self._provider_loop = _provider_threads.ProviderLoop(is_async or resolver is not None)
-        commands = {"pulumi-python": [sys.executable, "-u", "-m", "pulumi.dynamic"], **plugins.commands}
+        commands = {"pulumi-python": [sys.executable, "-u", "-c", _DYNAMIC], **plugins.commands}
         settings: dict[str, Any] = {
             "threads": threads,
             "provider_threads": provider_threads,

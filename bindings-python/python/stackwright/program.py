@@ -183,6 +183,7 @@ class Context:
         """Sets one of the stack's outputs; it may be or contain outputs of resources."""
         require_given("name", name, str, "a text")
         self._require_running(f"the stack output {name!r}")
+        self._run.learn(value)
         self._exports[name] = value
 
     @staticmethod
@@ -306,6 +307,7 @@ class Context:
         owner: str,
     ) -> None:
         """Starts work as soon as everything that it refers to is known; fails it when one of that has failed."""
+        self._run.learn(inputs)
         depended = dependencies_of("depends_on", options.get("depends_on"), owner)
         if "replace_with" in options:
             options = {**options, "replace_with": dependencies_of("replace_with", options["replace_with"], owner)}

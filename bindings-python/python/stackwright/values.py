@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, NoReturn, TypeVar
 
+from ._secrecy import learn
 from .errors import InvalidInputError
 
 __all__ = [
@@ -100,8 +101,14 @@ class Ciphertext:
 
 
 def secret(value: T) -> Secret[T]:
-    """Marks a value as secret. What is secret already stays as it is."""
-    return value if isinstance(value, Secret) else Secret(value)
+    """Marks a value as secret. What is secret already stays as it is.
+
+    Inside of a program, the value is kept out of its operation's texts from now on.
+    """
+    if isinstance(value, Secret):
+        return value
+    learn(value)
+    return Secret(value)
 
 
 class Unknown:

@@ -2,6 +2,7 @@
 
 mod options;
 mod run;
+mod secrets;
 
 use std::sync::Arc;
 

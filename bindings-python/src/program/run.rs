@@ -21,7 +21,7 @@ use stackwright::{
 use tokio::{runtime::Handle, sync::oneshot};
 use tokio_util::task::TaskTracker;
 
-use super::options;
+use super::{options, secrets};
 use crate::{
     completions::{Completions, Ticket},
     convert,
@@ -226,6 +226,12 @@ impl Run {
         Ok(())
     }
 
+    /// Learns what is secret in a value: all of it when `is_secret`, else what is in a `Secret`.
+    #[pyo3(signature = (value, is_secret=false))]
+    fn learn(&self, value: &Bound<'_, PyAny>, is_secret: bool) -> PyResult<()> {
+        secrets::learn(self.monitor().redactor(), value, is_secret)
+    }
+
     /// Sets one of the stack's outputs.
     fn export(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         self.require_open(value.py())?;
@@ -281,8 +287,7 @@ impl Run {
         self.require_open(py)?;
         let urn = convert::urn(py, urn)?;
         let outputs = convert::read_map(outputs, "the outputs of a component")?;
-        let monitor = self.monitor().clone();
-        let answer = async move { monitor.register_outputs(&urn, outputs).await };
+        let answer = self.monitor().register_outputs(&urn, outputs);
         self.settle(answer, Ticket::new(completions, callback), |py, ()| Ok(py.None()));
         Ok(())
     }
@@ -342,8 +347,7 @@ impl Run {
             parent: registration.parent,
             depends_on: options::urns(py, dependencies)?,
         };
-        let monitor = self.monitor().clone();
-        let answer = async move { monitor.invoke(invoke).await };
+        let answer = self.monitor().invoke(invoke);
         self.settle(answer, Ticket::new(completions, callback), |py, result| {
             Ok(convert::dictionary(py, &result)?.into_any().unbind())
         });

@@ -117,15 +117,19 @@ fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<Pr
             .collect();
         return Ok(error);
     }
-    let details = PyDict::new(py);
-    details.set_item("exc_info", value)?;
-    classes.log.bind(py).call_method(
+    // The exception's text may contain secrets, and so may those that it came from: only where it was raised is logged.
+    let frames = match raised.traceback(py) {
+        Some(traceback) => traceback.format()?,
+        None => String::new(),
+    };
+    classes.log.bind(py).call_method1(
         "debug",
         (
-            "a provider's %s() raised an exception that is not a ProviderError",
+            "a provider's %s() raised %s, which is not a ProviderError\n%s",
             method,
+            value.get_type().qualname()?,
+            frames,
         ),
-        Some(&details),
     )?;
     if raised.is_instance_of::<pyo3::exceptions::PyNotImplementedError>(py) {
         return Ok(ProviderError::unimplemented(raised.to_string()));

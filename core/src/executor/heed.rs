@@ -41,7 +41,7 @@ impl Executor {
     }
 
     fn learn(&self, value: &PropertyValue) {
-        value.each_secret_text(&mut |text| self.events.redactor().learn([text]));
+        self.events.redactor().learn_value(value);
     }
 
     /// Looks at checked inputs. A provider that has nothing to say returns those that it was given.

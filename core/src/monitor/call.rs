@@ -40,16 +40,20 @@ impl Monitor {
                 }
                 Err(status) => failed(status),
             },
-            "ResourceMonitor/RegisterResourceOutputs" => async move {
-                monitor
-                    .register_resource_outputs(decode(request)?)
-                    .await
-                    .map(|()| Vec::new())
-            }
-            .boxed(),
-            "ResourceMonitor/Invoke" => {
-                async move { Ok(monitor.invoke_function(decode(request)?).await?.encode_to_vec()) }.boxed()
-            }
+            "ResourceMonitor/RegisterResourceOutputs" => match decode(request) {
+                Ok(request) => {
+                    let registering = self.register_resource_outputs(request);
+                    async move { registering.await.map(|()| Vec::new()) }.boxed()
+                }
+                Err(status) => failed(status),
+            },
+            "ResourceMonitor/Invoke" => match decode(request) {
+                Ok(request) => {
+                    let invoking = self.invoke_function(request);
+                    async move { Ok(invoking.await?.encode_to_vec()) }.boxed()
+                }
+                Err(status) => failed(status),
+            },
             "ResourceMonitor/SignalAndWaitForShutdown" => {
                 async move { monitor.signal_and_wait_for_shutdown().await.map(|()| Vec::new()) }.boxed()
             }

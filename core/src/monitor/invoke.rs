@@ -1,8 +1,11 @@
 //! Calling functions of packages.
 
+use std::future::Future;
+
 use crate::{
     generator::Unanswered,
     monitor::{Invoke, Monitor, WireStatus, defaults::Wanted, register::Refused},
+    property::PropertyMap,
     provider::{InvokeRequest, InvokeResponse},
     resource::ProviderReference,
 };
@@ -21,11 +24,17 @@ impl Monitor {
     ///
     /// # Errors
     /// `Unknown` with the function's own message; `InvalidArgument` with what is wrong with the arguments.
-    pub async fn invoke(&self, invoke: Invoke) -> Result<crate::property::PropertyMap, WireStatus> {
+    pub fn invoke(
+        &self,
+        invoke: Invoke,
+    ) -> impl Future<Output = Result<PropertyMap, WireStatus>> + Send + use<> {
         let token = invoke.token.clone();
-        match self.invoke_raw(invoke).await? {
-            Invoked::Unknown => Ok(crate::property::PropertyMap::new()),
-            Invoked::Answer(answer) => match answer.failures.first() {
+        let invoking = self.invoke_raw(invoke);
+        async move {
+            let Invoked::Answer(answer) = invoking.await? else {
+                return Ok(PropertyMap::new());
+            };
+            match answer.failures.first() {
                 None => Ok(answer.result),
                 Some(failure) if failure.property.is_empty() => Err(WireStatus::invalid(format!(
                     "invocation of {token} returned an error: {}",
@@ -35,20 +44,28 @@ impl Monitor {
                     "invocation of {token} returned an error: {}: {}",
                     failure.property, failure.reason
                 ))),
-            },
+            }
         }
     }
 
-    pub(super) async fn invoke_raw(&self, invoke: Invoke) -> Result<Invoked, WireStatus> {
-        let flight = match self.enter("sending resource registration") {
-            Ok(flight) => flight,
-            Err(refused) => return Err(self.refused(refused).await),
-        };
-        let invoked = self.called(invoke).await;
-        drop(flight);
-        match invoked {
-            Ok(invoked) => Ok(invoked),
-            Err(refused) => Err(self.refused(refused).await),
+    /// What is secret in the arguments is known when this returns, before the future is polled.
+    pub(super) fn invoke_raw(
+        &self,
+        invoke: Invoke,
+    ) -> impl Future<Output = Result<Invoked, WireStatus>> + Send + use<> {
+        self.learn(&invoke.arguments);
+        let monitor = self.clone();
+        async move {
+            let flight = match monitor.enter("sending resource registration") {
+                Ok(flight) => flight,
+                Err(refused) => return Err(monitor.refused(refused).await),
+            };
+            let invoked = monitor.called(invoke).await;
+            drop(flight);
+            match invoked {
+                Ok(invoked) => Ok(invoked),
+                Err(refused) => Err(monitor.refused(refused).await),
+            }
         }
     }
 

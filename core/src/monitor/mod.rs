@@ -38,6 +38,7 @@ use crate::{
     program::RunInfo,
     property::{PropertyMap, PropertyValue, hash::Fetch},
     runtime::Runtime,
+    secrets::Redactor,
     urn::Urn,
 };
 
@@ -137,6 +138,13 @@ impl Monitor {
         self.0.generator.executor().runtime()
     }
 
+    /// Returns what takes secrets out of the operation's texts. A program's secrets are learned in the calls that pass them;
+    /// a binding that knows them earlier, where they are made, lets it learn them there.
+    #[must_use]
+    pub fn redactor(&self) -> &Redactor {
+        self.0.generator.executor().events().redactor()
+    }
+
     fn positions(&self) -> &wire::Positions {
         &self.0.positions
     }
@@ -186,6 +194,7 @@ impl Monitor {
 
     /// Sets one of the stack's outputs; they are recorded when the program has ended.
     pub fn export(&self, name: &str, value: PropertyValue) {
+        self.redactor().learn_value(&value);
         self.0
             .exports
             .lock()

@@ -20,6 +20,7 @@ impl Monitor {
     /// # Errors
     /// As [`Self::register`].
     pub fn read(&self, read: Read) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        self.learn(&read.inputs);
         let work = self.prepare_read(&read).map(|(flight, claim, goal)| {
             let monitor = self.clone();
             async move {

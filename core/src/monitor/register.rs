@@ -30,6 +30,7 @@ impl Monitor {
         &self,
         registration: Registration,
     ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
+        self.learn(&registration.inputs);
         let mut registration = Box::new(registration);
         let work = self.prepare(&mut registration).map(|(flight, claim, goal)| {
             let monitor = self.clone();
@@ -211,6 +212,15 @@ impl Monitor {
         Ok(Completed::Ready(claim, goal))
     }
 
+    /// Keeps what is secret in values of the program out of texts from now on.
+    pub(super) fn learn(&self, values: &PropertyMap) {
+        if values.contains_secrets() {
+            values
+                .values()
+                .for_each(|value| self.redactor().learn_value(value));
+        }
+    }
+
     /// Looks at values of the program; returns what is in them.
     pub(super) fn heed(&self, label: &str, values: &PropertyMap) -> Result<Survey, Refused> {
         let heeded = self.0.generator.executor().heed(label, values);
@@ -302,7 +312,12 @@ impl Monitor {
     ///
     /// # Errors
     /// `InvalidArgument` for an asset that cannot be read; `Unavailable` when the run ended first.
-    pub async fn register_outputs(&self, urn: &Urn, outputs: PropertyMap) -> Result<(), WireStatus> {
+    pub fn register_outputs(
+        &self,
+        urn: &Urn,
+        outputs: PropertyMap,
+    ) -> impl Future<Output = Result<(), WireStatus>> + Send + use<> {
+        self.learn(&outputs);
         let work = self.enter("sending resource outputs").map(|flight| {
             let (monitor, urn) = (self.clone(), urn.clone());
             async move {
@@ -319,7 +334,7 @@ impl Monitor {
                 }
             }
         });
-        self.working(work.map_err(Refused::of_outputs)).await
+        self.working(work.map_err(Refused::of_outputs))
     }
 }
 

@@ -31,7 +31,8 @@ impl Frame {
                     )));
                 }
                 // The program may have in the clear what the plan has as a secret.
-                plan.each_secret_text(&mut |text| self.events.redactor().learn([text]));
+                let redactor = self.events.redactor();
+                plan.each_secret_text(&mut |text, is_scalar| redactor.learn_text(text, is_scalar));
                 Some(plan)
             }
         };

@@ -15,6 +15,16 @@ use crate::{
 };
 
 impl Frame {
+    /// Lets the session and the plugins know the monitor.
+    fn own_monitor(&self, monitor: &Monitor) {
+        self.session.own(|parts| {
+            if let Some(plugins) = &parts.plugins {
+                plugins.share_root(monitor.shared_root());
+            }
+            parts.monitor = Some(monitor.clone());
+        });
+    }
+
     /// Runs the program and all that follows from it; returns the stack's outputs.
     pub(super) async fn run_program(
         &self,
@@ -26,12 +36,7 @@ impl Frame {
             Arc::clone(&run),
             Arc::clone(&self.stack.engine.fetch),
         );
-        self.session.own(|parts| {
-            if let Some(plugins) = &parts.plugins {
-                plugins.share_root(monitor.shared_root());
-            }
-            parts.monitor = Some(monitor.clone());
-        });
+        self.own_monitor(&monitor);
         let Some(program) = self.program.clone() else {
             self.control.fail(
                 Failure::Fatal(Error::invalid("the stack has no program to update from")),

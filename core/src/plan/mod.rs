@@ -138,7 +138,7 @@ impl Plan {
     }
 
     /// Calls `learn` with every text that is secret in what it says of resources.
-    pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str)) {
+    pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str, bool)) {
         for planned in self.resources.values() {
             let goal = planned.goal.iter();
             let diffs = goal.flat_map(|goal| [&goal.input_diff, &goal.output_diff]);

@@ -99,16 +99,22 @@ impl PropertyValue {
         }
     }
 
-    /// Calls `learn` with every text that is secret.
-    pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str)) {
+    /// Calls `learn` with every text that is secret; the second argument is true for the texts of numbers and booleans.
+    pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str, bool)) {
         self.any(&mut |value| {
             if value.is_secret() {
                 value.any(&mut |inner| {
                     match inner {
-                        Self::String(text) => learn(text),
+                        Self::String(text) => learn(text, false),
+                        Self::Bool(true) => ["true", "True"].iter().for_each(|text| learn(text, true)),
+                        Self::Bool(false) => ["false", "False"].iter().for_each(|text| learn(text, true)),
+                        Self::Number(number) => {
+                            learn(&number.to_string(), true);
+                            learn(&format!("{number:?}"), true);
+                        }
                         Self::Asset(asset) => {
                             if let AssetSource::Text(text) = &asset.source {
-                                learn(text);
+                                learn(text, false);
                             }
                         }
                         _ => {}
@@ -168,11 +174,11 @@ mod tests {
     }
 
     #[test]
-    fn texts_count_as_secret_inside_of_secrets_only() {
+    fn texts_and_numbers_count_as_secret_inside_of_secrets_only() {
         let sealed = from_plain_json(br#"{"user": "bob", "list": ["one", 2]}"#).unwrap();
         let value = PropertyValue::array(vec!["open".into(), PropertyValue::secret(sealed.into())]);
         let mut texts = Vec::new();
-        value.each_secret_text(&mut |text| texts.push(text.to_owned()));
-        assert_eq!(texts, ["one", "bob"]);
+        value.each_secret_text(&mut |text, _| texts.push(text.to_owned()));
+        assert_eq!(texts, ["one", "2", "2.0", "bob"]);
     }
 }

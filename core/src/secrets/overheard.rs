@@ -69,7 +69,7 @@ impl SecretsManager for Overheard<Arc<dyn SecretsManager>> {
         for plaintext in &plaintexts {
             // The plaintexts of configuration are bare.
             match read_plaintext(plaintext) {
-                Some(value) => value.each_secret_text(&mut |text| self.redactor.learn([text])),
+                Some(value) => self.redactor.learn_value(&value),
                 None => self.redactor.learn([plaintext]),
             }
         }

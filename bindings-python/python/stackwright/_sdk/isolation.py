@@ -10,9 +10,10 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from pulumi import _utils
+from pulumi import Output, _utils
 from pulumi.runtime import settings
 
+from .._secrecy import learn
 from ..errors import InvalidInputError
 from . import lazy_modules
 
@@ -50,6 +51,18 @@ class _Monitor(_Isolated):
         return monitor
 
 
+def _learn_secrets() -> None:
+    """Has the current run learn what a program makes a secret, at the call: the SDK sends it to the engine much later."""
+    original = Output.secret
+
+    def secret(val: Any) -> Any:
+        learn(val)
+        return original(val)
+
+    secret.__doc__ = original.__doc__
+    setattr(Output, "secret", staticmethod(secret))
+
+
 def install() -> None:
     """Puts isolated settings in the place of the SDK's; does nothing the second time."""
     global _done
@@ -60,4 +73,5 @@ def install() -> None:
             if isinstance(inner, _utils.ContextProperty):
                 setattr(settings.Settings, name, (_Monitor if name == "monitor" else _Isolated)(inner))
         lazy_modules.install()
+        _learn_secrets()
         _done = True

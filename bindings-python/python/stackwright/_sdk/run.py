@@ -18,6 +18,7 @@ from pulumi.runtime import settings
 from .._bridge import unwatch
 from .._generators import refuse_generator
 from .._raised import described, printable
+from .._secrecy import enter
 from .._stackwright import Run
 from . import isolation
 from .loop import ProgramLoop
@@ -45,6 +46,7 @@ def start(program: Callable[[], Any], run: Run, failures: list[BaseException]) -
 
 
 def _main(program: Callable[[], Any], run: Run, failures: list[BaseException]) -> None:
+    enter(run)
     try:
         isolation.install()
         loop = ProgramLoop()

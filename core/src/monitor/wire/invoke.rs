@@ -1,5 +1,7 @@
 //! Invoke.
 
+use std::future::Future;
+
 use stackwright_proto::pulumirpc::{CheckFailure, ResourceInvokeRequest, ResourceInvokeResponse};
 
 use super::options;
@@ -7,47 +9,55 @@ use crate::monitor::{Invoke, Monitor, WireStatus, invoke::Invoked};
 
 impl Monitor {
     /// Takes up an Invoke request.
-    pub(in crate::monitor) async fn invoke_function(
+    pub(in crate::monitor) fn invoke_function(
         &self,
         request: ResourceInvokeRequest,
-    ) -> Result<ResourceInvokeResponse, WireStatus> {
+    ) -> impl Future<Output = Result<ResourceInvokeResponse, WireStatus>> + Send + use<> {
         // A reference to a resource is what that function is for, whatever the program says it takes.
         let resources = request.accept_resources || request.tok == "pulumi:pulumi:getResource";
         let bytes = request.accepts_byte_string;
-        let invoke = Invoke {
-            token: request.tok,
-            arguments: options::collapsed(request.args, "args")?,
-            package: options::package(
-                request.provider,
-                request.version,
-                request.plugin_download_url,
-                request.plugin_checksums,
-                request.package_ref,
-            ),
-            parent: options::optional_urn(&request.parent, "parent")?,
-            depends_on: options::urns(&request.depends_on, "dependency")?,
-        };
-        let answer = match self.invoke_raw(invoke).await? {
-            Invoked::Unknown => {
-                return Ok(ResourceInvokeResponse {
-                    unknown: true,
-                    ..Default::default()
-                });
-            }
-            Invoked::Answer(answer) => answer,
-        };
-        let failures = answer
-            .failures
-            .into_iter()
-            .map(|failure| CheckFailure {
-                property: failure.property,
-                reason: failure.reason,
-            })
-            .collect();
-        Ok(ResourceInvokeResponse {
-            r#return: Some(options::answer(&answer.result, true, resources, bytes)?),
-            failures,
-            unknown: false,
-        })
+        let invoking = invocation(request).map(|invoke| self.invoke_raw(invoke));
+        async move { response(invoking?.await?, resources, bytes) }
     }
+}
+
+fn invocation(request: ResourceInvokeRequest) -> Result<Invoke, WireStatus> {
+    Ok(Invoke {
+        token: request.tok,
+        arguments: options::collapsed(request.args, "args")?,
+        package: options::package(
+            request.provider,
+            request.version,
+            request.plugin_download_url,
+            request.plugin_checksums,
+            request.package_ref,
+        ),
+        parent: options::optional_urn(&request.parent, "parent")?,
+        depends_on: options::urns(&request.depends_on, "dependency")?,
+    })
+}
+
+fn response(invoked: Invoked, resources: bool, bytes: bool) -> Result<ResourceInvokeResponse, WireStatus> {
+    let answer = match invoked {
+        Invoked::Unknown => {
+            return Ok(ResourceInvokeResponse {
+                unknown: true,
+                ..Default::default()
+            });
+        }
+        Invoked::Answer(answer) => answer,
+    };
+    let failures = answer
+        .failures
+        .into_iter()
+        .map(|failure| CheckFailure {
+            property: failure.property,
+            reason: failure.reason,
+        })
+        .collect();
+    Ok(ResourceInvokeResponse {
+        r#return: Some(options::answer(&answer.result, true, resources, bytes)?),
+        failures,
+        unknown: false,
+    })
 }

@@ -110,13 +110,16 @@ impl Monitor {
     }
 
     /// Takes up a RegisterResourceOutputs request.
-    pub(in crate::monitor) async fn register_resource_outputs(
+    pub(in crate::monitor) fn register_resource_outputs(
         &self,
         request: RegisterResourceOutputsRequest,
-    ) -> Result<()> {
-        let urn = options::urn(&request.urn, "resource")?;
-        let outputs = options::collapsed(request.outputs, "outputs")?;
-        self.register_outputs(&urn, outputs).await
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
+        let urn = options::urn(&request.urn, "resource");
+        let registering = urn.and_then(|urn| {
+            let outputs = options::collapsed(request.outputs, "outputs")?;
+            Ok(self.register_outputs(&urn, outputs))
+        });
+        async move { registering?.await }
     }
 }
 

@@ -1,0 +1,56 @@
+//! Secrets in the values of a program, learned where the program makes them or hands them over.
+
+use pyo3::{
+    prelude::*,
+    types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
+};
+use stackwright::secrets::Redactor;
+
+use crate::convert;
+
+/// Values are not searched below this depth; what is nested deeper is refused when it is read.
+const MAX_DEPTH: usize = 200;
+
+/// Learns what is secret in a value: all of it when `is_secret`, else what is in a `Secret`.
+///
+/// Only the language's own types are looked into, so that no code of the program runs. What has another type is learned
+/// when it is read.
+pub(super) fn learn(redactor: &Redactor, value: &Bound<'_, PyAny>, is_secret: bool) -> PyResult<()> {
+    search(redactor, value, is_secret, 0)
+}
+
+fn search(redactor: &Redactor, value: &Bound<'_, PyAny>, is_secret: bool, depth: usize) -> PyResult<()> {
+    if depth > MAX_DEPTH {
+        return Ok(());
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        if is_secret {
+            // A text with half of a surrogate pair has no UTF-8 form; it is refused when it is read.
+            redactor.learn_text(&text.to_string_lossy(), false);
+        }
+    } else if value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyInt>()
+        || value.is_exact_instance_of::<PyFloat>()
+    {
+        // An integer of very many digits has no text.
+        if is_secret && let Ok(text) = value.repr() {
+            redactor.learn_text(&text.to_string_lossy(), true);
+            redactor.learn_text(&text.to_string_lossy().to_lowercase(), true);
+        }
+    } else if let Ok(dictionary) = value.cast::<PyDict>() {
+        for (_, element) in dictionary.iter() {
+            search(redactor, &element, is_secret, depth + 1)?;
+        }
+    } else if let Ok(list) = value.cast::<PyList>() {
+        for element in list.iter() {
+            search(redactor, &element, is_secret, depth + 1)?;
+        }
+    } else if let Ok(tuple) = value.cast::<PyTuple>() {
+        for element in tuple.iter() {
+            search(redactor, &element, is_secret, depth + 1)?;
+        }
+    } else if let Some(content) = convert::secret_content(value)? {
+        search(redactor, &content, true, depth + 1)?;
+    }
+    Ok(())
+}
