@@ -57,6 +57,7 @@ pub struct sw_engine_options_t {
     /// the same) stand below `baseDirectory`, which is the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
     /// encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
     /// the name for whoever opens them again, never a key; what is encrypted otherwise is opened as without them.
+    /// `"trustedPeers": [1001]` lists the numbers of users whose processes are trusted on loopback beside the own user and root.
     pub settings: sw_bytes_view_t,
     /// Providers in this process; null when there are none.
     pub packages: *const sw_package_t,
@@ -105,6 +106,8 @@ struct Settings {
     base_directory: Option<PathBuf>,
     #[serde(default)]
     plugins: Plugins,
+    #[serde(default)]
+    trusted_peers: Vec<u32>,
     #[serde(default)]
     secrets: Secrets,
 }
@@ -295,6 +298,7 @@ fn build(
         builder = builder.fetch(fetch);
     }
     let pool = settings.plugins.pool()?;
+    let builder = builder.trusted_peers(settings.trusted_peers);
     Ok(builder.plugins(settings.plugins.into()).pool(pool).build()?)
 }
 

@@ -7,7 +7,11 @@ import { described, type Names } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
 import { Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
+<<<<<<< HEAD
 import { isA, textOf, wellFormed } from "./thrown";
+=======
+import { learnIn } from "./secrecy";
+>>>>>>> 8f16ca9 (Transport: accept and open loopback connections only to processes of trusted users)
 import { untraced } from "./tracing";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
 
@@ -180,6 +184,7 @@ export class ProgramContext {
     read(type: string, name: string, id: Input, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
         requireNamed(type, name, inputs);
         checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
+        learnIn(this.#run, inputs);
         const answer = untraced(async () => {
             this.#refuseLate(`the resource "${name}" was read`);
             const [settledId, sent, settings] = [await resolve(id), await resolve(inputs, inputsOf(name)), await this.#settings(options)];
@@ -206,6 +211,7 @@ export class ProgramContext {
         const what = `the arguments of ${token}`;
         requireValues(inputs, what);
         checkOptions(`the call of ${token}`, options, INVOKE_OPTIONS);
+        learnIn(this.#run, inputs);
         const traced = untraced(async () => {
             this.#refuseLate(`the function ${token} was called`);
             const sent = await resolve(inputs, what);
@@ -239,6 +245,7 @@ export class ProgramContext {
         if (following(value, what, () => isPlain(value))) {
             this.#export(name, value as PropertyValue);
         } else {
+            learnIn(this.#run, value);
             this.#track(resolve(value, what).then((traced) => this.#export(name, traced.value)));
         }
     }
@@ -341,6 +348,7 @@ export class ProgramContext {
             );
         }
         checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
+        learnIn(this.#run, inputs);
         return untraced(async () => {
             const settings = await this.#settings(options);
             const names = Object.keys(inputs);

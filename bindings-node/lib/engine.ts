@@ -84,6 +84,11 @@ export interface EngineOptions {
     fetch?: Fetch;
     /** Says how real things are named; without it, the configuration's `pulumi:autonaming` does. */
     autonamer?: Autonamer;
+    /**
+     * Numbers of the users whose processes may be at the other end of connections on loopback, beside those of the own user
+     * and of root: for providers and policy packs that the host runs as another user.
+     */
+    trustedPeers?: readonly number[];
     /** The copy of `@pulumi/pulumi` whose dynamic providers are started: a path in it or beside it. */
     sdk?: string | URL;
 }
@@ -112,6 +117,7 @@ const ENGINE_OPTIONS: Names<EngineOptions> = {
     secrets: true,
     fetch: true,
     autonamer: true,
+    trustedPeers: true,
     sdk: true,
 };
 
@@ -168,6 +174,10 @@ const ENGINE_CHECKS: Checks = {
         requireObject(option, value);
         pluginMembers(value, option, what);
     },
+    trustedPeers: where(
+        (value) => Array.isArray(value) && value.every((user) => Number.isInteger(user) && user >= 0 && user < 2 ** 32),
+        "an array of the numbers of users",
+    ),
     sdk: where((value) => typeof value === "string" || value instanceof URL, "a path or a URL"),
 };
 
@@ -245,6 +255,7 @@ export class Engine {
                     providers: Object.entries(options.providers ?? {}).map(([name, provider]) =>
                         bridge.addProvider(name, provider),
                     ),
+                    trustedPeers: [...(options.trustedPeers ?? [])],
                     pluginPaths: [...(plugins.paths ?? [])],
                     pluginCommands: Object.entries(commands).map(([name, command]) => ({
                         name,

@@ -1,4 +1,5 @@
 /** Property values: plain JavaScript values, and classes for what JavaScript has no kind for. */
+import { learnSecret } from "./secrecy";
 
 /** The symbol under which value classes carry their number; shared by all copies of this package in a process. */
 const BRAND = Symbol.for("stackwright.value");
@@ -119,9 +120,16 @@ for (const [index, valueClass] of [Secret, Unknown, Asset, Archive, ResourceRefe
     Object.defineProperty(valueClass.prototype, BRAND, { value: index + 1 });
 }
 
-/** Wraps a value as secret; a secret stays as it is. */
+/**
+ * Wraps a value as secret; a secret stays as it is. Inside of a program, the value is kept out of its operation's texts from
+ * now on.
+ */
 export function secret<T extends PropertyValue>(value: T): Secret<T> {
-    return isSecret(value) ? (value as unknown as Secret<T>) : new Secret(value);
+    if (isSecret(value)) {
+        return value as unknown as Secret<T>;
+    }
+    learnSecret(value);
+    return new Secret(value);
 }
 
 /** Tells whether a value is a secret, whichever copy of this package made it. */

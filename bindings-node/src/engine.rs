@@ -100,6 +100,8 @@ pub struct EngineSettings {
     pub fetch: Option<u32>,
     /// The façade's number of the object that names real things.
     pub autonamer: Option<u32>,
+    /// Users whose processes are trusted on loopback.
+    pub trusted_peers: Option<Vec<u32>>,
     /// The façade's number of the object that installs plugins.
     pub installer: Option<u32>,
 }
@@ -216,7 +218,7 @@ impl Engine {
 #[napi]
 pub struct StackConfig(Config);
 
-fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<stackwright::Engine> {
+fn build(shared: &Arc<Shared>, mut settings: EngineSettings) -> stackwright::Result<stackwright::Engine> {
     let runtime = Runtime::system(shared.handle().clone());
     let base = PathBuf::from(&settings.base_directory);
     let store = store::open(&settings.store, &base, &runtime)?;
@@ -232,7 +234,8 @@ fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<
         .store(store)
         .secrets(secrets)
         .plugins(plugins)
-        .pool(pool);
+        .pool(pool)
+        .trusted_peers(settings.trusted_peers.take().unwrap_or_default());
     if let Some(entry) = settings.resolver {
         builder = builder.resolver(Arc::new(provider_of(shared, entry)));
     }

@@ -246,6 +246,16 @@ impl Bridge {
         Ok(())
     }
 
+    /// Learns secret texts, and texts of secret numbers and booleans.
+    #[napi(catch_unwind)]
+    pub fn learn(&self, run: u32, texts: Vec<String>, scalars: Vec<String>) {
+        if let Some(run) = self.shared.runs.get(run) {
+            let redactor = run.monitor.redactor();
+            redactor.learn(texts);
+            scalars.iter().for_each(|text| redactor.learn_text(text, true));
+        }
+    }
+
     /// Fails the operation of a run whose program does something after its end; false when that is over as well.
     #[napi(catch_unwind)]
     pub fn fail_late(&self, run: u32, message: String) -> bool {

@@ -90,7 +90,8 @@ impl Engine {
             .store(store)
             .secrets(secrets)
             .plugins(plugins(&member("plugins")?)?)
-            .pool(pool(&member("plugins")?)?);
+            .pool(pool(&member("plugins")?)?)
+            .trusted_peers(member("trusted_peers")?.extract::<Vec<u32>>()?);
         for (package, description) in member("providers")?.cast::<PyDict>()?.iter() {
             let provider = PythonProvider::read(&description, &providers)?;
             builder = builder.provider(package.extract::<String>()?, Arc::new(provider));

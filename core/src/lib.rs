@@ -84,6 +84,7 @@ mod error;
 
 pub mod diagnostic;
 pub mod runtime;
+mod transport;
 pub mod urn;
 pub mod token;
 pub mod property;

@@ -75,6 +75,8 @@ export interface Sdk {
         setAllConfig(config: { readonly [name: string]: string }, secretKeys: readonly string[]): void;
     };
     readonly log: SdkLog;
+    /** The module of outputs; `secret` of an SDK that has it elsewhere is absent. */
+    readonly outputs: { secret?: (value: unknown) => unknown };
     readonly monitorService: SdkService;
     readonly engineService: SdkService;
 }
@@ -155,6 +157,7 @@ function load(directory: string): Sdk {
     const stack = part("runtime/stack.js") as Sdk["stack"];
     const config = part("runtime/config.js") as Sdk["config"];
     const log = part("log/index.js") as SdkLog;
+    const outputs = part("output.js") as Sdk["outputs"];
     const { ResourceMonitorService } = part("proto/resource_grpc_pb.js") as { ResourceMonitorService?: SdkService };
     const { EngineService } = part("proto/engine_grpc_pb.js") as { EngineService?: SdkService };
     // These modules are not the SDK's public face, so a new version may have changed them: look before using.
@@ -183,6 +186,7 @@ function load(directory: string): Sdk {
         stack,
         config,
         log,
+        outputs,
         monitorService: ResourceMonitorService,
         engineService: EngineService,
     };

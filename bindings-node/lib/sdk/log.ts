@@ -3,6 +3,7 @@
  * an answer blocks for the rest of the process; in our runs each program has an order of its own.
  */
 import { currentRun, type Run, type Severity } from "../run";
+import { learnSecret } from "../secrecy";
 import type { Sdk, SdkLog, SdkResource } from "./find";
 
 const SEVERITIES: Record<keyof SdkLog, Severity> = {
@@ -22,6 +23,7 @@ export function installLog(sdk: Sdk): void {
         return;
     }
     installed.add(sdk.log);
+    learnSecrets(sdk);
     for (const name of Object.keys(SEVERITIES) as (keyof SdkLog)[]) {
         const original = sdk.log[name];
         sdk.log[name] = (message, resource, streamId, ephemeral) => {
@@ -33,6 +35,17 @@ export function installLog(sdk: Sdk): void {
                 sdk.state.getStore().logErrorCount++;
             }
             return say(run, SEVERITIES[name], message, resource, streamId, ephemeral);
+        };
+    }
+}
+
+/** Has the current run learn what a program makes a secret, at the call: the SDK sends it to the engine much later. */
+function learnSecrets(sdk: Sdk): void {
+    const original = sdk.outputs.secret;
+    if (typeof original === "function") {
+        sdk.outputs.secret = (value) => {
+            learnSecret(value);
+            return original(value);
         };
     }
 }

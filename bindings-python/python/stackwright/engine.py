@@ -108,6 +108,13 @@ def _abandon() -> None:
     _provider_threads.join_threads(_PATIENCE)
 
 
+def _check_peers(users: object) -> None:
+    """Refuses what are no numbers of users."""
+    is_list = isinstance(users, (list, tuple, set, frozenset))
+    if not is_list or not all(type(user) is int and 0 <= user < 2**32 for user in users):  # type: ignore[attr-defined]
+        raise refusal("trusted_peers", "a list of the numbers of users", users)
+
+
 _DYNAMIC: Final = """\
 import sys
 sys.path[:] = [folder for folder in sys.path if folder]
@@ -149,6 +156,8 @@ class Engine:
         :data:`stackwright.Fetch`.
     :param autonamer: Says how real things are named; without it, ``pulumi:autonaming`` of a stack's configuration does. See
         :data:`stackwright.Autonamer`.
+    :param trusted_peers: Numbers of the users whose processes may be at the other end of connections on loopback, beside those
+        of the own user and of root: for providers and policy packs that the host runs as another user.
     :param base_directory: What relative folders of ``store`` stand below; the working directory by default.
     :param threads: How many threads the engine itself has.
     :param provider_threads: How many blocking methods of providers run at once when many are called; as many functions of
@@ -169,6 +178,7 @@ class Engine:
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,
+        trusted_peers: Sequence[int] = (),
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
@@ -183,6 +193,7 @@ class Engine:
         require_function("resolver", resolver)
         require("base_directory", base_directory, (str, os.PathLike), "the path of a folder")
         plugins = _checked_plugins(plugins)
+        _check_peers(trusted_peers)
         self._raised = Raised()
         described = _provider.describe_all(providers, self._raised)
         host_secrets = None if secrets is None else _host.describe_secrets(secrets)
@@ -213,6 +224,7 @@ class Engine:
             "stack_reader": host_stacks,
             "fetch": host_fetch,
             "autonamer": host_names,
+            "trusted_peers": list(trusted_peers),
             "installer": host_installer,
             "resolver": None if resolver is None else _provider.describe_resolver(resolver, self._raised),
             "provider_queue": self._provider_loop.queue,

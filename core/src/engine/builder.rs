@@ -12,7 +12,7 @@ use crate::{
         LoaderParts, PluginInstaller, PoolSettings, Provider, ProviderLoader, ProviderPool, Resolver,
         builtin::StackReader, grpc::GrpcOptions,
     },
-    runtime::Runtime,
+    runtime::{Runtime, TrustedPeers},
     secrets::SecretsProvider,
     store::{HostFacts, Store},
 };
@@ -33,6 +33,7 @@ pub struct EngineBuilder {
     fetch: Option<Arc<dyn Fetch>>,
     autonamer: Option<Arc<dyn Autonamer>>,
     checkpoint_interval: Option<Duration>,
+    trusted_peers: Option<Vec<u32>>,
 }
 
 /// How often the checkpoint is refreshed while an operation runs, unless the host sets another interval.
@@ -55,6 +56,7 @@ impl EngineBuilder {
             fetch: None,
             autonamer: None,
             checkpoint_interval: Some(CHECKPOINT_INTERVAL),
+            trusted_peers: None,
         }
     }
 
@@ -158,11 +160,22 @@ impl EngineBuilder {
         self
     }
 
+    /// Trusts the processes of other users (by number) on loopback: those of providers, language runtimes and policy packs that
+    /// the host runs as another user. Without it, only those of the engine's own user and of root are trusted.
+    #[must_use]
+    pub fn trusted_peers(mut self, users: impl IntoIterator<Item = u32>) -> Self {
+        self.trusted_peers = Some(users.into_iter().collect());
+        self
+    }
+
     /// Builds the engine.
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when there is no store, or nothing to encrypt secrets with.
-    pub fn build(self) -> Result<Engine> {
+    pub fn build(mut self) -> Result<Engine> {
+        if let Some(users) = self.trusted_peers.take() {
+            self.runtime.peers = TrustedPeers::with(users);
+        }
         let store = self
             .store
             .ok_or_else(|| Error::invalid("an engine needs a store"))?;

@@ -22,6 +22,7 @@ use crate::{
     property::PropertyMap,
     provider::{EngineEndpoint, ProviderError, ProviderResult, ProviderStatus, RouteHold, grpc::break_down},
     runtime::Runtime,
+    transport,
     urn::Urn,
 };
 
@@ -280,7 +281,7 @@ impl Line {
             .tcp_nodelay(true);
         let attempts = async {
             loop {
-                match endpoint.connect().await {
+                match transport::connect(&endpoint, &self.runtime).await {
                     Ok(channel) => return channel,
                     Err(_) => self.runtime.clock.wait(RETRY).await,
                 }

@@ -20,6 +20,7 @@ use crate::{
     monitor::{MESSAGE_LIMIT, MonitorServer},
     program::{Program, ProgramContext, RunInfo, required},
     runtime::Runtime,
+    transport,
 };
 
 /// How long a runtime may take until it can be connected to.
@@ -73,7 +74,7 @@ impl LanguageRuntimeProgram {
             .tcp_nodelay(true);
         let deadline = runtime.clock.elapsed() + REACH;
         loop {
-            match endpoint.connect().await {
+            match transport::connect(&endpoint, runtime).await {
                 Ok(channel) => {
                     return Ok(LanguageRuntimeClient::new(channel)
                         .max_decoding_message_size(MESSAGE_LIMIT)

@@ -1,12 +1,15 @@
 //! Every source of nondeterminism behind traits: time, randomness and spawning, so that a simulation can own them.
 
 mod clock;
+mod peers;
 mod random;
 mod task;
 
 use std::sync::Arc;
 
 pub use clock::{Clock, SystemClock, Timestamp};
+pub(crate) use peers::Peer;
+pub use peers::TrustedPeers;
 pub use random::{Random, SeededRandom, SystemRandom};
 pub use task::{Spawner, Task};
 
@@ -19,6 +22,8 @@ pub struct Runtime {
     pub random: Arc<dyn Random>,
     /// Starts tasks on the host's Tokio runtime.
     pub spawner: Spawner,
+    /// Says whose processes may be at the other end of a loopback connection.
+    pub peers: TrustedPeers,
 }
 
 impl Runtime {
@@ -29,6 +34,7 @@ impl Runtime {
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom),
             spawner: Spawner::new(handle),
+            peers: TrustedPeers::default(),
         }
     }
 }

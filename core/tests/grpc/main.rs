@@ -11,6 +11,7 @@ mod fake_base;
 mod fake_provider;
 mod fake_runtime;
 mod fixture;
+mod foreign_user;
 mod installer;
 mod language_program;
 mod monitor_server;

@@ -26,7 +26,7 @@ use tonic::{
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    runtime::Runtime,
+    runtime::{Peer, Runtime},
 };
 
 /// How much of one message may be on its way before the peer has to wait for leave to go on.
@@ -35,6 +35,9 @@ const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
 /// How long calls may take to be answered when the server ends, before their connections are cut.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// How many connections are checked at a time.
+const MAX_CHECKED: usize = 64;
 
 /// A server that listens. Dropping it closes the port at once, and the connections when their calls are answered, or
 /// a second later.
@@ -60,7 +63,12 @@ impl Listening {
         let (stopping, clock) = (stop.clone(), runtime.clock.clone());
         let connections = {
             let severed = severed.clone();
-            TcpListenerStream::new(listener).map(move |stream| Severable::new(stream?, &severed))
+            let runtime = runtime.clone();
+            TcpListenerStream::new(listener)
+                .map(move |stream| admitted(stream, runtime.clone()))
+                .buffer_unordered(MAX_CHECKED)
+                .filter_map(std::future::ready)
+                .map(move |stream| Severable::new(stream?, &severed))
         };
         let server = Server::builder()
             .initial_stream_window_size(STREAM_WINDOW)
@@ -102,6 +110,29 @@ fn listen(runtime: &Runtime) -> IoResult<(TcpListener, SocketAddr)> {
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     Ok((TcpListener::from_std(listener)?, address))
+}
+
+/// Returns a connection whose other end is a trusted user's process; `None` for any other.
+async fn admitted(stream: IoResult<TcpStream>, runtime: Runtime) -> Option<IoResult<TcpStream>> {
+    let stream = match stream {
+        Ok(stream) => stream,
+        Err(error) => return Some(Err(error)),
+    };
+    match runtime.peers.trusts(&stream, &runtime).await {
+        Ok(Peer::Trusted) => Some(Ok(stream)),
+        Ok(Peer::Foreign(user)) => {
+            tracing::warn!(
+                user,
+                "refused a connection of a user who is not among the trusted peers"
+            );
+            None
+        }
+        Ok(Peer::Unknown) => None,
+        Err(error) => {
+            tracing::warn!(%error, "refused a connection, because its user cannot be determined");
+            None
+        }
+    }
 }
 
 /// A connection that can be cut from outside.

@@ -20,6 +20,7 @@ use crate::{
     plugin::{PluginProcess, PluginTimeouts},
     provider::{Capabilities, HandshakeRequest, PluginInfo, ProviderError, ProviderResult},
     runtime::Runtime,
+    transport,
 };
 
 /// Room for answers on their way, so that many small ones never wait for each other.
@@ -208,7 +209,7 @@ async fn reach(peer: &Peer, runtime: &Runtime) -> Result<Channel> {
     let mut last = String::new();
     let attempts = async {
         loop {
-            match endpoint.connect().await {
+            match transport::connect(&endpoint, runtime).await {
                 Ok(channel) => return Ok(channel),
                 Err(error) => {
                     last = causes(&error);

@@ -1,0 +1,59 @@
+/** What is secret in a program's values: learned where the program makes it or passes it on, before any later text. */
+import { currentRun, type Run } from "./run";
+import { brandOf } from "./values";
+
+/** Values are not searched below this depth; what is nested deeper is refused when it is sent. */
+const DEPTH_LIMIT = 200;
+/** The brand of secrets. */
+const SECRET = 1;
+
+/** Keeps a secret value out of the texts of the current run from now on; outside of a run nothing is to be done. */
+export function learnSecret(value: unknown): void {
+    const run = currentRun();
+    if (run !== undefined) {
+        learnIn(run, value, true);
+    }
+}
+
+/** Learns what is secret in a value: all of it when `isSecret`, else what is in secrets. */
+export function learnIn(run: Run, value: unknown, isSecret = false): void {
+    const texts: string[] = [];
+    const scalars: string[] = [];
+    try {
+        search(value, isSecret, texts, scalars, 0);
+    } catch {
+        // What cannot be looked into is refused when it is sent.
+    }
+    if (texts.length !== 0 || scalars.length !== 0) {
+        run.bridge.native.learn(run.number, texts, scalars);
+    }
+}
+
+function search(value: unknown, isSecret: boolean, texts: string[], scalars: string[], depth: number): void {
+    if (typeof value === "string") {
+        if (isSecret) {
+            texts.push(value);
+        }
+    } else if (typeof value === "number" || typeof value === "boolean") {
+        if (isSecret) {
+            scalars.push(String(value));
+        }
+    } else if (typeof value === "object" && value !== null && depth <= DEPTH_LIMIT) {
+        if (brandOf(value) === SECRET) {
+            search((value as { value: unknown }).value, true, texts, scalars, depth + 1);
+        } else if (Array.isArray(value)) {
+            for (const element of value) {
+                search(element, isSecret, texts, scalars, depth + 1);
+            }
+        } else if (isPlainObject(value)) {
+            for (const element of Object.values(value)) {
+                search(element, isSecret, texts, scalars, depth + 1);
+            }
+        }
+    }
+}
+
+function isPlainObject(value: object): boolean {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    return prototype === Object.prototype || prototype === null;
+}

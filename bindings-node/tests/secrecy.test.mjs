@@ -1,0 +1,96 @@
+/** What is secret stays out of errors and events from the moment at which a program has it in hand. */
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import test from "node:test";
+
+import { Engine, Secret, sdkProgram, secret } from "../index.mjs";
+
+/** How often each program runs, on a stack of its own each time: what is at stake is an order. */
+const RUNS = 10;
+
+const echo = {
+    create: ({ name, inputs }) => ({ id: `id-${name}`, outputs: inputs }),
+    delete() {},
+    invoke: ({ arguments: { token } }) => ({ result: { said: `it is ${token}` } }),
+};
+
+/** Returns all that anybody gets to see of a program's run on a new stack. */
+async function told(program, number) {
+    const engine = new Engine({ store: "memory://", providers: { echo } });
+    try {
+        const stack = await engine.stack(`shop/s${number}`, { program });
+        const operation = stack.up();
+        const seen = [];
+        for await (const event of operation.events()) {
+            seen.push(JSON.stringify(event));
+        }
+        try {
+            const { diagnostics } = await operation;
+            seen.push(JSON.stringify(diagnostics));
+        } catch (error) {
+            seen.push(error.message, String(error.stack), JSON.stringify(error));
+        }
+        return seen.join("\n");
+    } finally {
+        await engine.close();
+    }
+}
+
+const fail = () => {
+    throw new Error("the token is tulip-mania");
+};
+const pulumi = createRequire(import.meta.url)("@pulumi/pulumi");
+
+const programs = {
+    resource(context) {
+        context.resource("echo:index:Thing", "a", { token: new Secret("tulip-mania") });
+        fail();
+    },
+    options(context) {
+        const first = context.resource("echo:index:Thing", "a");
+        context.resource("echo:index:Thing", "b", { token: { in: [new Secret("tulip-mania")] } }, { dependsOn: first });
+        fail();
+    },
+    export(context) {
+        context.export("token", new Secret("tulip-mania"));
+        fail();
+    },
+    invoke(context) {
+        context.invoke("echo:index:say", { token: new Secret("tulip-mania") });
+        fail();
+    },
+    made() {
+        secret({ token: ["tulip-mania"] });
+        fail();
+    },
+    async later(context) {
+        await new Promise((resolve) => setImmediate(resolve));
+        secret("tulip-mania");
+        context.log.info("the token is tulip-mania");
+    },
+    sdk: sdkProgram(
+        () => {
+            pulumi.secret("tulip-mania");
+            pulumi.log.info("the token is tulip-mania");
+        },
+        { sdk: import.meta.url },
+    ),
+    sdkFails: sdkProgram(
+        () => {
+            pulumi.secret(["tulip-mania"]);
+            fail();
+        },
+        { sdk: import.meta.url },
+    ),
+};
+
+for (const [name, program] of Object.entries(programs)) {
+    test(`a secret that a program has in hand is in no text: ${name}`, async () => {
+        for (let number = 0; number < RUNS; number++) {
+            const text = await told(program, number);
+            // The stack of an error of the program is the host's own.
+            assert.ok(!text.includes("tulip-mania"), text);
+            assert.ok(text.includes("the token is [secret]"), text);
+        }
+    });
+}

@@ -1,0 +1,49 @@
+//! Connecting to gRPC servers: providers, language runtimes and policy packs, after a look at whose processes they are.
+
+use std::{io::Result as IoResult, time::Duration};
+
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tonic::transport::{Channel, Endpoint, Error, Uri};
+
+use crate::runtime::{Peer, Runtime};
+
+/// How long a server may take to accept a connection.
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest pause between two looks at whether it has.
+const MAX_PAUSE: Duration = Duration::from_millis(50);
+
+/// Connects to an endpoint. The server must be a trusted user's process where it is on loopback, also after each reconnection.
+///
+/// # Errors
+/// When nothing listens there, or another user's process does.
+pub(crate) async fn connect(endpoint: &Endpoint, runtime: &Runtime) -> Result<Channel, Error> {
+    let runtime = runtime.clone();
+    let connector = tower::service_fn(move |uri: Uri| {
+        let runtime = runtime.clone();
+        async move { dial(&uri, &runtime).await.map(TokioIo::new) }
+    });
+    endpoint.connect_with_connector(connector).await
+}
+
+async fn dial(uri: &Uri, runtime: &Runtime) -> IoResult<TcpStream> {
+    let host = uri.host().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let port = uri.port_u16().unwrap_or(80);
+    let stream = TcpStream::connect((host, port)).await?;
+    stream.set_nodelay(true)?;
+    let address = stream.peer_addr()?;
+    let limit = runtime.clock.elapsed() + ACCEPT_TIMEOUT;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match runtime.peers.trusts(&stream, runtime).await? {
+            Peer::Trusted => return Ok(stream),
+            // The other end belongs to no process before the server has accepted it.
+            Peer::Unknown if runtime.clock.elapsed() < limit => {
+                runtime.clock.wait(pause).await;
+                pause = (pause * 2).min(MAX_PAUSE);
+            }
+            peer => return Err(peer.refusal(address)),
+        }
+    }
+}

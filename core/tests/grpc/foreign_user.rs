@@ -1,0 +1,162 @@
+//! Another user of the machine: what that user's processes send to a running operation is refused.
+
+use std::{
+    os::unix::{fs::PermissionsExt, process::CommandExt as _},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use stackwright_proto::pulumirpc::{LogRequest, engine_client::EngineClient};
+
+use crate::fixture::{client, echo, engine, over_loopback, register, root, runtime, stack, update};
+
+/// The user `nobody`.
+const FOREIGN: u32 = 65534;
+/// Names the address to the other user's process.
+const ADDRESS: &str = "FOREIGN_USER_ADDRESS";
+
+/// Runs in a process of the other user; does nothing otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_of_another_user() {
+    let Ok(address) = std::env::var(ADDRESS) else {
+        return;
+    };
+    let refused = match EngineClient::connect(format!("http://{address}")).await {
+        Err(_) => true,
+        Ok(mut engine) => {
+            let line = LogRequest {
+                severity: 3,
+                message: "injected".to_owned(),
+                ..LogRequest::default()
+            };
+            engine.log(line).await.is_err()
+        }
+    };
+    assert!(refused, "a message was taken");
+    let Ok(channel) = tonic::transport::Endpoint::from_shared(format!("http://{address}"))
+        .unwrap()
+        .connect()
+        .await
+    else {
+        return;
+    };
+    let mut monitor =
+        stackwright_proto::pulumirpc::resource_monitor_client::ResourceMonitorClient::new(channel);
+    let urn = "urn:pulumi:dev::shop::pulumi:pulumi:Stack::shop-dev";
+    register(&mut monitor, echo("injected", urn, "1"))
+        .await
+        .expect_err("a resource was registered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_process_of_another_user_sends_to_a_running_update_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can start a process of another user");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder_path = folder.path().to_owned();
+    std::fs::set_permissions(&folder_path, PermissionsExt::from_mode(0o755)).unwrap();
+    let copy = folder_path.join("other");
+    std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    std::fs::set_permissions(&copy, PermissionsExt::from_mode(0o755)).unwrap();
+    let program = over_loopback(move |address| {
+        let copy = copy.clone();
+        async move {
+            let mut client = client(&address).await;
+            let root = root(&mut client, "shop", "dev").await;
+            register(&mut client, echo("own", &root, "1")).await.unwrap();
+            let foreign = tokio::task::spawn_blocking(move || {
+                Command::new(copy)
+                    .args([
+                        "--exact",
+                        "foreign_user::a_process_of_another_user",
+                        "--nocapture",
+                    ])
+                    .env(ADDRESS, address)
+                    .current_dir("/")
+                    .uid(FOREIGN)
+                    .gid(FOREIGN)
+                    .output()
+            });
+            let output = foreign.await.unwrap().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        }
+    });
+    let result = update(&stack(&engine(&std::sync::Arc::default()), "shop/dev", program).await).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    assert_eq!(result.changes.get("create"), Some(&2));
+    assert!(result.diagnostics.is_empty(), "{:?}", result.diagnostics);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_of_another_user_at_an_address_is_called_only_when_that_user_is_trusted() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can start a process of another user");
+        return;
+    }
+    // Listens, accepts what comes, and never answers.
+    let script = "import socket,sys\ns=socket.socket()\ns.bind(('127.0.0.1',0))\ns.listen()\n\
+                  print(s.getsockname()[1],flush=True)\nkept=[]\nwhile 1: kept.append(s.accept())";
+    let Ok(mut foreign) = Command::new("python3")
+        .args(["-c", script])
+        .current_dir("/")
+        .uid(FOREIGN)
+        .gid(FOREIGN)
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+    else {
+        eprintln!("skipped: there is no python3 that another user may start");
+        return;
+    };
+    let mut line = String::new();
+    let output = foreign.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut line).unwrap();
+    if line.is_empty() {
+        eprintln!("skipped: there is no python3 that another user may start");
+        return;
+    }
+    let address = format!("127.0.0.1:{}", line.trim());
+    let timeouts = stackwright::plugin::PluginTimeouts {
+        ready: Duration::from_millis(500),
+        ..Default::default()
+    };
+    let connect = |runtime| {
+        let address = address.clone();
+        async move {
+            let options = stackwright::provider::grpc::GrpcOptions::default();
+            stackwright::provider::grpc::GrpcProvider::at_address(
+                "echo", &address, timeouts, options, &runtime,
+            )
+            .await
+            .map(drop)
+        }
+    };
+    let error = connect(runtime()).await.unwrap_err();
+    assert!(error.message().contains("belongs to user 65534"), "{error}");
+    let mut trusting = runtime();
+    trusting.peers = stackwright::runtime::TrustedPeers::with([FOREIGN]);
+    let connected = connect(trusting).await;
+    foreign.kill().unwrap();
+    foreign.wait().unwrap();
+    connected.unwrap();
+}
+
+/// Prints what the check costs; not a test of anything else.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement"]
+async fn what_a_connection_costs() {
+    let program = over_loopback(move |address| async move {
+        let began = Instant::now();
+        for _ in 0..200 {
+            let mut client = client(&address).await;
+            client
+                .supports_feature(stackwright_proto::pulumirpc::SupportsFeatureRequest::default())
+                .await
+                .unwrap();
+        }
+        eprintln!("{:?} per connection with one call", began.elapsed() / 200);
+    });
+    update(&stack(&engine(&std::sync::Arc::default()), "shop/dev", program).await).await;
+}
