@@ -1,5 +1,11 @@
 //! Another user of the machine: what that user's processes send to a running operation is refused.
 
+#![allow(
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a skipped test and a measurement are reported; the other user's process is passed an address"
+)]
+
 use std::{
     os::unix::{fs::PermissionsExt, process::CommandExt as _},
     process::Command,
