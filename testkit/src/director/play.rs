@@ -112,7 +112,7 @@ impl<'a, 'b> Player<'a, 'b> {
                 .packages
                 .iter()
                 .filter_map(|(package, script)| Some((package.clone(), script.limits()?)))
-                .collect::<serde_json::Map<_, _>>()
+                .collect::<Map<_, _>>()
                 .into(),
             passphrase: story.has_passphrase().then_some(PASSPHRASE),
             packs: Arc::new(Packs::serve(&story.policies).await?),
