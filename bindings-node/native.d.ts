@@ -23,6 +23,8 @@ export declare class Bridge {
   invoke(run: number, call: number, document: string, inputs: unknown): void
   /** Sets an output of the stack. */
   export(run: number, name: string, value: unknown): void
+  /** Learns secret texts, and texts of secret numbers and booleans. */
+  learn(run: number, texts: Array<string>, scalars: Array<string>): void
   /** Fails the operation of a run whose program does something after its end; false when that is over as well. */
   failLate(run: number, message: string): boolean
   /** Ends a run, with the error that the program ended with. `told` says that people have been told of it. */
@@ -143,6 +145,8 @@ export interface EngineSettings {
   fetch?: number
   /** The façade's number of the object that names real things. */
   autonamer?: number
+  /** Users whose processes are trusted on loopback. */
+  trustedPeers?: Array<number>
   /** The façade's number of the object that installs plugins. */
   installer?: number
 }

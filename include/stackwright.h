@@ -398,7 +398,7 @@ typedef struct sw_provider_t {
   sw_call_t create;
   /**
    * Reads a resource: `{"urn", "type", "name", "id", "inputs", "outputs", "timeout", "preview",
-   * "oldViews"}` → `{"id", "inputs", "outputs", "viewSteps"}`; an empty answer says that it does not exist. Null: it is as it was recorded.
+   * "oldViews"}`, inputs and outputs being null for an import → `{"id", "inputs", "outputs", "viewSteps"}`; without outputs it does not exist. Null: it is as it was recorded.
    */
   sw_call_t read;
   /**
@@ -497,7 +497,8 @@ typedef struct sw_host_t {
    * Says what serves a provider instance: `{"kind": "resource", "name", "version" (or null), "downloadUrl",
    * "checksums": {"linux-amd64": "hex"}}` → `{"address": "127.0.0.1:4711"}` for a provider that listens there,
    * `{"package": "files"}` for the one that the engine was given for that package, `{}` for what the engine finds.
-   * For a policy pack `kind` is `analyzer`, and the answer its address.
+   * For a policy pack `kind` is `analyzer`, `path` and `config` are those of the operation's options, and the answer is
+   * its address. For plugins `path` and `config` are empty.
    */
   sw_call_t resolve;
   /**
@@ -590,6 +591,7 @@ typedef struct sw_engine_options_t {
    * the same) stand below `baseDirectory`, which is the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
    * encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
    * the name for whoever opens them again, never a key; what is encrypted otherwise is opened as without them.
+   * `"trustedPeers": [1001]` lists the numbers of users whose processes are trusted on loopback beside the own user and root.
    */
   struct sw_bytes_view_t settings;
   /**
@@ -1324,8 +1326,9 @@ void sw_stack_free(struct sw_stack_t *stack);
  *   refused otherwise (a preview warns); `clearPendingCreates`: forget interrupted creations when the operation has succeeded;
  * - `plan`: what the operation is held to, the document that the result of one with `generatePlan` has; `generatePlan`:
  *   write down what is found; `strict`: preview first, where no plan is given, and hold the operation to that;
- * - `requiredPolicies` and `localPolicyPacks`: lists of `{"name", "version"?, "address"?, "downloadUrl"?, "checksums"?,
- *   "config"?}`. Without an address the engine's resolver is asked for an `analyzer`; `config` has by policy, or for `all`,
+ * - `requiredPolicies` and `localPolicyPacks`: lists of `{"name", "path"?, "version"?, "address"?, "downloadUrl"?,
+ *   "checksums"?, "config"?}`; a pack with a path needs no name. Without an address the engine's resolver is asked for an
+ *   `analyzer`; `config` has by policy, or for `all`,
  *   a level (`advisory`, `mandatory`, `remediate`, `disabled`) or an object with `enforcementLevel`;
  * - `useLegacyDiff`: compare inputs before asking providers; `useLegacyRefreshDiff`: a refresh reports what its outputs
  *   say; `disableResourceReferences`, `disableOutputValues`: programs are not told that the monitor understands these;

@@ -7,11 +7,8 @@ import { described, type Names } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
 import { Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
-<<<<<<< HEAD
 import { isA, textOf, wellFormed } from "./thrown";
-=======
 import { learnIn } from "./secrecy";
->>>>>>> 8f16ca9 (Transport: accept and open loopback connections only to processes of trusted users)
 import { untraced } from "./tracing";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
 
