@@ -110,6 +110,7 @@ test("the options of operations are those of the engine", async () => {
         passphrase: "x",
         providers: [],
         pluginPaths: [],
+        pluginsThatWait: [],
         pluginCommands: [],
     });
     const stack = await engine.stack("shop/dev", engine.config("shop", {}), {

@@ -544,8 +544,8 @@ test("a stack has a passphrase or an encryption of its own, and names the passph
     await base.up();
     assert.equal((await failureOf(engine.stack("shop/base"))).code, "decrypt");
     assert.equal((await failureOf(engine.stack("shop/base", { passphrase: "x" }))).code, "decrypt");
-    const referring = async (context) => {
-        const found = await context.read("pulumi:pulumi:StackReference", "base", "shop/base", { name: "shop/base" });
+    const referring = (context) => {
+        const found = context.read("pulumi:pulumi:StackReference", "base", "shop/base", { name: "shop/base" });
         context.export("found", found.get("outputs"));
     };
     const referencePassphrases = { "shop/base": "of the base" };

@@ -315,7 +315,11 @@ async fn a_token_is_good_for_its_own_call_only() {
     let boxes = Boxes::default();
     let engine = engine_with(&boxes).await.build().unwrap();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
-    let options = OperationOptions::default();
+    // The endpoint for the provider lives as long as the session.
+    let options = OperationOptions {
+        hold_session: true,
+        ..OperationOptions::default()
+    };
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("a", "1")])));
     part(&*operation.wait().await);
     let (address, token) = boxes.0.lock().unwrap().tokens[0].clone();
@@ -325,6 +329,7 @@ async fn a_token_is_good_for_its_own_call_only() {
     assert_eq!(nobody.unwrap_err().message(), "token x not found");
     let none = publish(address, String::new(), Vec::new()).await;
     assert_eq!(none.unwrap_err().message(), "token is required");
+    operation.release().await;
 }
 
 /// Code of the host whose steps on views make no sense.
