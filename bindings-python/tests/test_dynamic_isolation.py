@@ -36,7 +36,7 @@ def test_a_module_in_the_programs_folder_is_imported_by_its_code_and_by_nothing_
             return dynamic.CreateResult("counter", {**props, "words": shop_helper.words(props["text"])})
 
     class Count(dynamic.Resource):
-        words: pulumi.Output[int]
+        words: Any
 
         def __init__(self, name: str, text: str) -> None:
             super().__init__(Counter(), name, {"text": text, "words": None})

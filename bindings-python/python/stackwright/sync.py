@@ -10,7 +10,7 @@ import asyncio
 import concurrent.futures
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
@@ -236,6 +236,7 @@ class Engine:
         stack_reader: StackReader | None = None,
         fetch: Fetch | None = None,
         autonamer: Autonamer | None = None,
+        trusted_peers: Sequence[int] = (),
         base_directory: str | os.PathLike[str] | None = None,
         threads: int = 2,
         provider_threads: int = 64,
@@ -251,6 +252,7 @@ class Engine:
             stack_reader=stack_reader,
             fetch=fetch,
             autonamer=autonamer,
+            trusted_peers=trusted_peers,
             base_directory=base_directory,
             threads=threads,
             provider_threads=provider_threads,
