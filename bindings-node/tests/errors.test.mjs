@@ -117,6 +117,7 @@ test("the options of operations are those of the engine", async () => {
         create: true,
         tags: {},
         runtimeOptions: {},
+        referencePassphrases: {},
     });
     assert.throws(
         () => stack.start("refresh", JSON.stringify({ nonesuch: 1 })),
