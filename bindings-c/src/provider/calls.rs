@@ -145,6 +145,10 @@ impl Provider for Table {
     }
 
     async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+        if self.functions.delete_.is_none() {
+            let message = format!("{} cannot be deleted: its provider has no delete_", request.urn);
+            return Err(ProviderError::unimplemented(message));
+        }
         let views = request.views.clone();
         let request = Delete::from(request);
         let deleted: Deleted = self.call("delete_", self.functions.delete_, request).await?;

@@ -62,8 +62,8 @@ impl Table {
         if functions.flags & !SW_PROVIDER_PROMPT != 0 {
             return bad("has flags that this library does not know");
         }
-        if functions.create.is_none() || functions.delete_.is_none() {
-            return bad("lacks create or delete_");
+        if functions.create.is_none() {
+            return bad("lacks create");
         }
         Ok(Self {
             data: Arc::new(UserData::new(functions.user_data, functions.free)),
