@@ -309,7 +309,7 @@ def test_people_are_told_of_a_resource_that_came_too_late(make_engine: MakeEngin
         async with make_engine(mem=Slow()) as engine:
             stack = await engine.stack("shop/dev", two)
             await stack.up()
-            result = await stack.up(program=outlived).wait()
+            result = await stack.up(program=outlived, allow_empty=True).wait()
             said = [said.message for said in result.diagnostics if said.severity == "error"]
             assert said == ["the resource 'late' came after the program had ended, and is left out"]
             with pytest.raises(sw.InvalidInputError, match="'late'"):
