@@ -146,24 +146,7 @@ impl Request {
                 writer.set_map(object, "inputs", &request.inputs)?;
                 limits(writer, object, request.timeout, request.preview)?;
             }
-            Self::Read(request) => {
-                subject(
-                    writer,
-                    object,
-                    &request.urn,
-                    &request.resource_type,
-                    &request.name,
-                )?;
-                identity(writer, object, &request.id)?;
-                if let Some(inputs) = &request.inputs {
-                    writer.set_map(object, "inputs", inputs)?;
-                }
-                if let Some(outputs) = &request.properties {
-                    writer.set_map(object, "outputs", outputs)?;
-                }
-                views::write(writer, object, &request.views)?;
-                limits(writer, object, request.timeout, request.preview)?;
-            }
+            Self::Read(request) => read(writer, object, request)?,
             Self::Update(request) => update(writer, object, request)?,
             Self::Delete(request) => {
                 subject(
@@ -209,6 +192,25 @@ impl Request {
         }
         Ok(object)
     }
+}
+
+fn read(writer: &Writer, object: Js, request: &ReadRequest) -> Result<()> {
+    subject(
+        writer,
+        object,
+        &request.urn,
+        &request.resource_type,
+        &request.name,
+    )?;
+    identity(writer, object, &request.id)?;
+    if let Some(inputs) = &request.inputs {
+        writer.set_map(object, "inputs", inputs)?;
+    }
+    if let Some(outputs) = &request.properties {
+        writer.set_map(object, "outputs", outputs)?;
+    }
+    views::write(writer, object, &request.views)?;
+    limits(writer, object, request.timeout, request.preview)
 }
 
 fn resolve(writer: &Writer, object: Js, request: &ResolutionRequest) -> Result<()> {
