@@ -77,6 +77,8 @@ export interface Sdk {
     readonly log: SdkLog;
     /** The module of outputs; `secret` of an SDK that has it elsewhere is absent. */
     readonly outputs: { secret?: (value: unknown) => unknown };
+    /** The module that programs import: its `secret` is a copy. */
+    readonly index: { secret?: (value: unknown) => unknown };
     readonly monitorService: SdkService;
     readonly engineService: SdkService;
 }
@@ -158,6 +160,7 @@ function load(directory: string): Sdk {
     const config = part("runtime/config.js") as Sdk["config"];
     const log = part("log/index.js") as SdkLog;
     const outputs = part("output.js") as Sdk["outputs"];
+    const index = part("index.js") as Sdk["index"];
     const { ResourceMonitorService } = part("proto/resource_grpc_pb.js") as { ResourceMonitorService?: SdkService };
     const { EngineService } = part("proto/engine_grpc_pb.js") as { EngineService?: SdkService };
     // These modules are not the SDK's public face, so a new version may have changed them: look before using.
@@ -187,6 +190,7 @@ function load(directory: string): Sdk {
         config,
         log,
         outputs,
+        index,
         monitorService: ResourceMonitorService,
         engineService: EngineService,
     };

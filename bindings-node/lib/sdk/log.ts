@@ -41,12 +41,14 @@ export function installLog(sdk: Sdk): void {
 
 /** Has the current run learn what a program makes a secret, at the call: the SDK sends it to the engine much later. */
 function learnSecrets(sdk: Sdk): void {
-    const original = sdk.outputs.secret;
-    if (typeof original === "function") {
-        sdk.outputs.secret = (value) => {
-            learnSecret(value);
-            return original(value);
-        };
+    for (const module of [sdk.outputs, sdk.index]) {
+        const original = module.secret;
+        if (typeof original === "function") {
+            module.secret = (value) => {
+                learnSecret(value);
+                return original(value);
+            };
+        }
     }
 }
 
