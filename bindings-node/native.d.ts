@@ -57,6 +57,8 @@ export declare class Operation {
   wait(): Promise<string>
   /** Returns the outputs of an operation that has ended; undefined before. */
   outputs(): Record<string, unknown> | undefined
+  /** Draws the steps of an operation that has ended as a tree; undefined before. */
+  tree(): string | null
   /** Whether an operation that has ended left a plan to which others can be held. */
   hasPlan(): boolean
   /** Returns the plan's document, where the options asked for one; undefined before the end. */

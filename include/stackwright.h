@@ -964,6 +964,23 @@ const char *sw_error_kind_name(const struct sw_error_t *error);
 const char *sw_error_message(const struct sw_error_t *error);
 
 /**
+ * Returns the text that the reference engine gives such an error, for tools that match on it: one whose reason stands in
+ * the diagnostics begins with `BAIL: `. Null for null.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_reference_message(const struct sw_error_t *error);
+
+/**
+ * Returns the configuration key, as `namespace:name`, whose value the error is about; null when it is not about one.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_config_key(const struct sw_error_t *error);
+
+/**
  * Returns the URN of the resource that the error is about; null when it is not about one.
  *
  * # Safety
@@ -1113,10 +1130,15 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  * Waits for the end of an operation and, unless its session is held, of its program.
  *
  * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
- * `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "urn", "provider", "phase",
- * "hints"}, "changes": {"create": 3}, "outputs": {…}, "steps": [{"op", "urn", "type", "keys", "diffs"}], "diagnostics":
- * [{"severity", "message", "urn"}], "durationSeconds", "tree"}`. The keys of a step are the properties that force a
- * replacement, its diffs those that differ. The tree is a text for people. The outcome is canceled where the host cancelled
+ * `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "referenceMessage",
+ * "messageCode", "messageArguments", "urn", "provider", "phase", "configKey", "hints"}, "changes": {"create": 3},
+ * "outputs": {…}, "steps": [{"op", "urn", "type", "keys", "diffs",
+ * "status", "durationSeconds", "error", "changes"}], "diagnostics": [{"severity", "message",
+ * "referenceMessage", "messageCode", "messageArguments", "urn"}], "durationSeconds", "tree"}`. A message is a text for
+ * people; the reference message is that of the reference engine, which tools match on. The keys of a step are the
+ * properties that force a replacement, its diffs those that differ; its status is `planned`, `succeeded`, `failed`,
+ * `partially_failed` or `unknown` (what it did is not known), its error null or as above, and its changes are
+ * `{"path", "kind", "old", "new"}` for each property of a resource that was there before, secrets masked. The tree is a text for people. The outcome is canceled where the host cancelled
  * the operation and it ended for that; the summary among the events counts one whose running calls were left to finish as
  * failed, as the reference engine does. With `generatePlan` there is a `plan`, too: what was found, secrets encrypted, for
  * a later operation to be held to. The state that the operation left may be large, and is given by

@@ -12,9 +12,11 @@ use crate::{
 pub struct sw_error_t {
     status: sw_status_t,
     message: CString,
+    reference_message: CString,
     urn: Option<CString>,
     provider: Option<CString>,
     phase: Option<CString>,
+    config_key: Option<CString>,
     hints: Vec<CString>,
 }
 
@@ -32,17 +34,21 @@ impl sw_error_t {
             Failure::Misuse(message) => Self {
                 status,
                 message: text(&message),
+                reference_message: text(&message),
                 urn: None,
                 provider: None,
                 phase: None,
+                config_key: None,
                 hints: Vec::new(),
             },
             Failure::Engine(error) => Self {
                 status,
                 message: text(error.message()),
+                reference_message: text(&error.reference_message()),
                 urn: error.urn().map(|urn| text(urn.as_ref())),
                 provider: error.provider().map(text),
                 phase: error.phase().map(text),
+                config_key: error.config_key().map(text),
                 hints: error.hints().iter().map(|hint| text(hint)).collect(),
             },
         }
@@ -97,6 +103,27 @@ pub unsafe extern "C" fn sw_error_kind_name(error: *const sw_error_t) -> *const 
 pub unsafe extern "C" fn sw_error_message(error: *const sw_error_t) -> *const c_char {
     // SAFETY: this function's contract is the same.
     unsafe { part(error, |error| Some(&error.message)) }
+}
+
+/// Returns the text that the reference engine gives such an error, for tools that match on it: one whose reason stands in
+/// the diagnostics begins with `BAIL: `. Null for null.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_reference_message(error: *const sw_error_t) -> *const c_char {
+    // SAFETY: this function's contract is the same.
+    unsafe { part(error, |error| Some(&error.reference_message)) }
+}
+
+/// Returns the configuration key, as `namespace:name`, whose value the error is about; null when it is not about one.
+///
+/// # Safety
+/// `error` must be null or have come from this library and not have been freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_error_config_key(error: *const sw_error_t) -> *const c_char {
+    // SAFETY: this function's contract is the same.
+    unsafe { part(error, |error| error.config_key.as_ref()) }
 }
 
 /// Returns the URN of the resource that the error is about; null when it is not about one.
@@ -174,6 +201,7 @@ mod tests {
         let inner = Error::new(ErrorKind::Provider, "no\0such bucket")
             .with_provider("aws")
             .with_phase("create")
+            .with_config_key("aws:region")
             .with_hint("make one");
         let error = sw_error_t::boxed(inner.into());
         // SAFETY: made above and freed below, once; the texts live as long as the error.
@@ -187,6 +215,11 @@ mod tests {
             assert_eq!(CStr::from_ptr(sw_error_provider(error)), c"aws");
             assert_eq!(CStr::from_ptr(sw_error_phase(error)), c"create");
             assert!(sw_error_urn(error).is_null());
+            assert_eq!(CStr::from_ptr(sw_error_config_key(error)), c"aws:region");
+            assert_eq!(
+                CStr::from_ptr(sw_error_reference_message(error)).to_str(),
+                Ok("no\u{fffd}such bucket")
+            );
             assert_eq!(sw_error_hint_count(error), 1);
             assert_eq!(CStr::from_ptr(sw_error_hint(error, 0)), c"make one");
             assert!(sw_error_hint(error, 1).is_null());

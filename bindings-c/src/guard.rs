@@ -22,7 +22,7 @@ impl Failure {
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::Engine(stackwright::Error::invalid(message))
+        Self::Engine(stackwright::Error::invalid(message.into()))
     }
 
     pub(crate) fn status(&self) -> sw_status_t {

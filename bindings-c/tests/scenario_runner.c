@@ -78,8 +78,10 @@ static void answer_error(const char *id, const sw_error_t *error)
 {
     char *message = member("message", sw_error_message(error)), *urn = member("urn", sw_error_urn(error));
     char *provider = member("provider", sw_error_provider(error)), *phase = member("phase", sw_error_phase(error));
-    say("{\"id\": %s, \"error\": {\"kind\": \"%s\"%s%s%s%s}}", id, sw_error_kind_name(error), message, urn, provider, phase);
-    free(message), free(urn), free(provider), free(phase);
+    char *reference = member("referenceMessage", sw_error_reference_message(error));
+    say("{\"id\": %s, \"error\": {\"kind\": \"%s\"%s%s%s%s%s}}", id, sw_error_kind_name(error), message, urn, provider, phase,
+        reference);
+    free(message), free(urn), free(provider), free(phase), free(reference);
 }
 
 /* Answers with `{}` or the error, which is freed. */

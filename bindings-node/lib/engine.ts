@@ -62,7 +62,10 @@ export interface EngineOptions {
      * no host in it) or `memory://`.
      */
     store: string;
-    /** What secrets are encrypted with; without it, secrets are only encoded. */
+    /**
+     * What secrets are encrypted with; without it, secrets are only encoded, and the reference engine's command opens a stack
+     * only while it has no secret.
+     */
     passphrase?: string;
     /** Where relative folders of the store stand; the working directory when the engine is made. */
     baseDirectory?: string;

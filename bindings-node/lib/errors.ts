@@ -9,11 +9,13 @@ interface Facts {
     urn?: string | null;
     provider?: string | null;
     phase?: string | null;
+    referenceMessage?: string | null;
+    messageCode?: string | null;
+    messageArguments?: { [name: string]: unknown } | null;
+    configKey?: string | null;
     hints?: string[];
     reason?: string | null;
 }
-
-const BAIL = "BAIL: ";
 
 /** An error of the engine. `code` says what a program can do about it; the message is for people. */
 export class StackwrightError extends Error {
@@ -32,7 +34,18 @@ export class StackwrightError extends Error {
     declare readonly provider: string | undefined;
     /** The phase that failed: `check`, `create`, `load`… */
     declare readonly phase: string | undefined;
-    /** Advice for people. */
+    /**
+     * The text that the reference engine gives such an error, for tools that match on it: one whose reason stands in the
+     * diagnostics begins with `BAIL: `.
+     */
+    declare readonly referenceMessage: string;
+    /** The stable name of the message, where it has one: `protected_from_deletion` for instance. */
+    declare readonly messageCode: string | undefined;
+    /** What a message with a code is about, by name. */
+    declare readonly messageArguments: { readonly [name: string]: unknown } | undefined;
+    /** The configuration key, as `namespace:name`, whose value the error is about. */
+    declare readonly configKey: string | undefined;
+    /** Advice for people; the message ends with it. */
     declare readonly hints: readonly string[];
     /** What caused the error, in words. */
     declare readonly reason: string | undefined;
@@ -41,29 +54,21 @@ export class StackwrightError extends Error {
     /** Where in the program it happened: the stack of a program's own error. Not part of the message on purpose. */
     declare readonly programStack: string | undefined;
 
-    /**
-     * The text as hosts of the reference engine know it: that of a cancelled operation begins with `BAIL: `, which
-     * `toString()` and the stack leave out.
-     */
-    declare message: string;
-
     constructor(message: string, facts: Partial<Facts> = {}) {
-        // The stack begins with what people are to read.
-        super(message.startsWith(BAIL) ? message.slice(BAIL.length) : message);
-        this.message = message;
+        const { urn, provider, phase, configKey, hints = [], reason } = facts;
+        super([message, ...hints.map((hint) => `hint: ${hint}`)].join("\n"));
         this.name = new.target.name;
-        const { urn, provider, phase, hints = [], reason } = facts;
-        for (const [name, value] of Object.entries({ urn, provider, phase, reason })) {
+        const { referenceMessage = message, messageCode, messageArguments } = facts;
+        for (const [name, value] of Object.entries({ referenceMessage, messageCode, messageArguments })) {
+            Object.defineProperty(this, name, { value: value ?? undefined });
+        }
+        for (const [name, value] of Object.entries({ urn, provider, phase, configKey, reason })) {
             // A printed error shows only what is known.
             Object.defineProperty(this, name, { value: value ?? undefined, enumerable: value != null });
         }
         Object.defineProperty(this, "hints", { value: hints, enumerable: hints.length !== 0 });
         Object.defineProperty(this, "result", { writable: true, value: undefined });
         Object.defineProperty(this, "programStack", { writable: true, value: undefined });
-    }
-
-    override toString(): string {
-        return `${this.name}: ${this.message.startsWith(BAIL) ? this.message.slice(BAIL.length) : this.message}`;
     }
 }
 

@@ -11,6 +11,7 @@ export {
     type OperationOptions,
     type Plan,
     type PolicyPack,
+    type PropertyChange,
     type ResourcePlan,
     type Step,
 } from "./operation";

@@ -185,13 +185,37 @@ export const OPERATION_OPTIONS: Names<OperationOptions> = {
     waitsForRegistrations: true,
 };
 
+/** How one property of a resource changes that was there before. */
+export interface PropertyChange {
+    /** The path of the property: `tags.owner`, `rules[0].port`. */
+    readonly path: string;
+    readonly kind: "add" | "add-replace" | "delete" | "delete-replace" | "update" | "update-replace";
+    /** The value before, in plain JSON form, secrets masked; null where there was none, or where it is not known. */
+    readonly old: unknown;
+    /** The value after, likewise. */
+    readonly new: unknown;
+}
+
 /** One step of a result. */
 export interface Step {
     op: StepOp;
     urn: string;
     type: string;
+    /** The properties that force a replacement. */
     keys: string[];
+    /** The properties that differ. */
     diffs: string[];
+    /**
+     * How it ended: `planned` in a preview; `failed` where nothing was changed, `partially_failed` where the resource exists
+     * all the same, `unknown` where it is not known what the step did.
+     */
+    status: "planned" | "succeeded" | "failed" | "partially_failed" | "unknown";
+    /** How long it took, in seconds. */
+    duration: number;
+    /** Why it failed. */
+    error: StackwrightError | null;
+    /** The properties that change in a resource that was there before, with their values. */
+    changes: readonly PropertyChange[];
 }
 
 /** What a plan says of one resource. */
@@ -224,7 +248,14 @@ export interface Deployment {
 /** A message that was said during an operation. */
 export interface Diagnostic {
     severity: "debug" | "info" | "info#err" | "warning" | "error";
+    /** The text for people. */
     message: string;
+    /** The text that the reference engine gives such a message, for tools that match on it. */
+    referenceMessage: string;
+    /** The stable name of the message, where it has one: `target_not_found` for instance. */
+    messageCode: string | null;
+    /** What a message with a code is about, by name. */
+    messageArguments: { readonly [name: string]: unknown } | null;
     urn: string | null;
 }
 
@@ -233,10 +264,9 @@ interface Summary {
     error: string | null;
     outcome: Result["outcome"];
     changes: { [op: string]: number };
-    steps: Step[];
+    steps: (Omit<Step, "error"> & { error: string | null })[];
     diagnostics: Diagnostic[];
     duration: number;
-    tree: string;
 }
 
 /**
@@ -261,7 +291,7 @@ export class Result {
     readonly outcome: "succeeded" | "failed" | "canceled";
     /** How many resources each kind of step was applied to. */
     readonly changes: { readonly [op in StepOp]?: number };
-    /** The steps that changed something, or would. */
+    /** The steps that changed something, or would, and those that failed. */
     readonly steps: readonly Step[];
     /** What was said, debug messages left out. */
     readonly diagnostics: readonly Diagnostic[];
@@ -269,7 +299,6 @@ export class Result {
     readonly duration: number;
     /** The stack's outputs, with secrets wrapped. */
     readonly outputs: PropertyMap;
-    readonly #tree: string;
     readonly #operation: Native.Operation;
 
     /** @internal */
@@ -279,11 +308,13 @@ export class Result {
         this.isPreview = subject.isPreview;
         this.outcome = summary.outcome;
         this.changes = summary.changes;
-        this.steps = summary.steps;
+        this.steps = summary.steps.map((step) => ({
+            ...step,
+            error: step.error === null ? null : fromFacts(step.error),
+        }));
         this.diagnostics = summary.diagnostics;
         this.duration = summary.duration;
         this.outputs = outputs;
-        this.#tree = summary.tree;
     }
 
     /** Whether anything was changed, or would be. */
@@ -321,7 +352,7 @@ export class Result {
 
     /** Draws the steps as a tree. */
     toString(): string {
-        return this.#tree;
+        return this.#operation.tree() ?? "";
     }
 }
 

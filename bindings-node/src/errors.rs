@@ -9,9 +9,13 @@ pub(crate) fn to_json(error: &Error) -> String {
     serde_json::json!({
         "code": error.kind().name(),
         "message": error.message(),
+        "referenceMessage": error.reference_message(),
+        "messageCode": error.message_code(),
+        "messageArguments": error.message_arguments(),
         "urn": error.urn().map(stackwright::urn::Urn::as_str),
         "provider": error.provider(),
         "phase": error.phase(),
+        "configKey": error.config_key(),
         "hints": error.hints(),
         "reason": error.source().map(ToString::to_string),
     })

@@ -9,6 +9,7 @@ use stackwright::{
     event::{EventJson, EventStream},
     operation::OperationResult,
     plan::Plan,
+    property::json::PlainValue,
 };
 use tokio::sync::Mutex;
 
@@ -61,6 +62,12 @@ impl Operation {
             values: result.outputs.clone(),
             shared: Arc::clone(&self.shared),
         })
+    }
+
+    /// Draws the steps of an operation that has ended as a tree; undefined before.
+    #[napi(catch_unwind)]
+    pub fn tree(&self) -> Option<String> {
+        Some(self.operation.result()?.tree())
     }
 
     /// Whether an operation that has ended left a plan to which others can be held.
@@ -148,7 +155,10 @@ fn summary(result: &OperationResult) -> String {
         .map(|diagnostic| {
             serde_json::json!({
                 "severity": diagnostic.severity.name(),
-                "message": diagnostic.message,
+                "message": diagnostic.message.library(),
+                "referenceMessage": diagnostic.message.reference(),
+                "messageCode": diagnostic.message.code(),
+                "messageArguments": diagnostic.message.arguments(),
                 "urn": diagnostic.urn.as_ref().map(stackwright::urn::Urn::as_str),
             })
         })
@@ -157,13 +167,28 @@ fn summary(result: &OperationResult) -> String {
         .steps
         .iter()
         .map(|step| {
-            let metadata = &step.metadata;
+            let metadata = &step.step.metadata;
+            let changes = result.changes_of(step).into_iter();
+            let changes: Vec<_> = changes
+                .map(|change| {
+                    serde_json::json!({
+                        "path": change.path,
+                        "kind": change.kind,
+                        "old": change.old.map(PlainValue),
+                        "new": change.new.map(PlainValue),
+                    })
+                })
+                .collect();
             serde_json::json!({
                 "op": metadata.op.name(),
                 "urn": metadata.urn.as_str(),
                 "type": metadata.resource_type.as_ref(),
                 "keys": metadata.keys,
                 "diffs": metadata.diffs,
+                "status": step.status().name(),
+                "duration": step.duration.as_secs_f64(),
+                "error": step.failure.as_ref().map(|failure| errors::to_json(&failure.error)),
+                "changes": changes,
             })
         })
         .collect();
@@ -174,7 +199,6 @@ fn summary(result: &OperationResult) -> String {
         "steps": steps,
         "diagnostics": diagnostics,
         "duration": result.duration.as_secs_f64(),
-        "tree": result.tree(),
     })
     .to_string()
 }

@@ -122,7 +122,7 @@ test("the options of operations are those of the engine", async () => {
     assert.throws(
         () => stack.start("refresh", JSON.stringify({ nonesuch: 1 })),
         (error) => {
-            const known = [...error.message.matchAll(/`(\w+)`/g)].map(([, name]) => name).slice(1);
+            const known = [...JSON.parse(error.message).message.matchAll(/`(\w+)`/g)].map(([, name]) => name).slice(1);
             const ours = Object.keys(OPERATION_OPTIONS).filter((name) => name !== "signal" && name !== "onEvent");
             assert.deepEqual(ours.sort(), known.sort());
             return true;

@@ -75,7 +75,7 @@ test("what recorded providers need is installed beforehand, unless that is skipp
     const stack = await engine.stack("shop/dev");
     for (const [skipPluginPreInstall, times] of [[false, 2], [true, 1]]) {
         const error = await failureOf(stack.refresh({ skipPluginPreInstall }));
-        assert.match(error.message, /no resource plugin 'pulumi-resource-gofiles' found/);
+        assert.match(error.message, /the resource plugin `gofiles` was not found/);
         assert.deepEqual(asked, Array(times).fill("gofiles"));
         asked.length = 0;
     }
@@ -87,7 +87,7 @@ test("what an installer throws is told unchanged, and what it leaves out is name
         [{ isInstalled: () => Promise.reject(new Error("The Mirror is down! {} %s")) }, "The Mirror is down! {} %s"],
         [
             { latestVersion: () => "2.0.0", install: () => {} },
-            "the resource plugin 'gofiles' at version v2.0.0 was installed by the host, but is not where the engine looks for plugins",
+            "the resource plugin 'gofiles' at version v2.0.0 was installed by the host, but is not where the engine looks for plugins:",
         ],
         [{ latestVersion: () => "newest" }, "the latest version of the resource plugin 'gofiles' is \"newest\", which is no version"],
         [{ isInstalled: () => "yes" }, "isInstalled of the installer returns a boolean"],

@@ -286,8 +286,8 @@ function describe(error) {
     if (!(error instanceof StackwrightError)) {
         return { kind: "actor", message: error?.stack ?? String(error) };
     }
-    const { code: kind, message, urn, provider, phase } = error;
-    return { kind, message, urn, provider, phase };
+    const { code: kind, message, urn, provider, phase, referenceMessage } = error;
+    return { kind, message, urn, provider, phase, referenceMessage };
 }
 
 async function take(line) {

@@ -37,9 +37,13 @@ test("stacks, engines and operations have texts that say what they are", async (
     await operation;
 });
 
-test("what people read of a cancellation has no mark for hosts", () => {
-    const error = new CancelledError("BAIL: update canceled");
-    assert.equal(error.message, "BAIL: update canceled");
-    assert.equal(String(error), "CancelledError: update canceled");
-    assert.match(error.stack, /: update canceled\n/);
+test("the text of an error ends with its hints, and the text for tools is apart", () => {
+    const facts = { hints: ["wait"], referenceMessage: "BAIL: canceled", configKey: "shop:token" };
+    const error = new CancelledError("update canceled", facts);
+    assert.equal(error.message, "update canceled\nhint: wait");
+    assert.equal(String(error), "CancelledError: update canceled\nhint: wait");
+    assert.match(error.stack, /: update canceled\nhint: wait\n/);
+    assert.equal(error.referenceMessage, "BAIL: canceled");
+    assert.equal(error.configKey, "shop:token");
+    assert.equal(new CancelledError("no").referenceMessage, "no");
 });

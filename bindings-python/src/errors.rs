@@ -1,6 +1,7 @@
 //! Errors: the engine's error becomes the Python exception of its kind, with every fact that it carries.
 
 use pyo3::{IntoPyObjectExt as _, exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule};
+use serde_json::Value;
 use stackwright::{Error, ErrorKind};
 
 use crate::host::Raised;
@@ -29,9 +30,15 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let exception = from_parts.bind(py).call1((
         error.kind().name(),
         error.message(),
+        error.reference_message(),
+        error.message_code(),
+        error
+            .message_arguments()
+            .map(|arguments| Value::Object(arguments.clone()).to_string()),
         error.urn().map(|urn| urn.as_str()),
         error.provider(),
         error.phase(),
+        error.config_key(),
         error.hints(),
         cause,
     ))?;
@@ -40,7 +47,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
 
 /// Creates the exception of a caller's mistake.
 pub(crate) fn invalid(py: Python<'_>, message: impl Into<String>) -> PyErr {
-    to_exception(py, &Error::invalid(message))
+    to_exception(py, &Error::invalid(message.into()))
 }
 
 /// Creates the exception of a use that only a bug of this package can lead to.

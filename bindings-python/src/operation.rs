@@ -7,10 +7,12 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict, PyList},
 };
+use serde_json::Value;
 use stackwright::{
     event::{EngineEvent, EventJson, EventStream},
     operation::OperationResult,
     plan::Plan,
+    property::PropertyValue,
 };
 use tokio::sync::Mutex;
 
@@ -196,32 +198,53 @@ impl OperationOutcome {
         convert::dictionary(py, &self.result.outputs)
     }
 
-    /// The steps as `(operation, URN, type, keys that force a replacement, properties that differ)`.
+    /// The steps as `(operation, URN, type, keys that force a replacement, properties that differ, status, seconds, error,
+    /// changes)`, changes as `(path, kind, old, new)`.
     #[getter]
     fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let steps = PyList::empty(py);
-        for step in &self.result.steps {
-            let step = &step.metadata;
+        for result in &self.result.steps {
+            let step = &result.step.metadata;
+            let changes = PyList::empty(py);
+            for change in self.result.changes_of(result) {
+                let value = |value: &Option<PropertyValue>| match value {
+                    Some(value) => convert::value(py, value).map(Some),
+                    None => Ok(None),
+                };
+                let (old, new) = (value(&change.old)?, value(&change.new)?);
+                changes.append((change.path, change.kind.name(), old, new))?;
+            }
+            let failure = result.failure.as_ref();
             steps.append((
                 step.op.name(),
                 step.urn.as_str(),
                 step.resource_type.as_str(),
                 &step.keys,
                 &step.diffs,
+                result.status().name(),
+                result.duration.as_secs_f64(),
+                failure.map(|failure| to_exception(py, &failure.error)),
+                changes,
             ))?;
         }
         Ok(steps)
     }
 
-    /// The diagnostics as `(severity, message, URN or None)`.
+    /// The diagnostics as `(severity, message, URN, reference message, code, arguments as JSON)`.
     #[getter]
     fn diagnostics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let diagnostics = PyList::empty(py);
         for diagnostic in &self.result.diagnostics {
             diagnostics.append((
                 diagnostic.severity.name(),
-                &diagnostic.message,
+                diagnostic.message.library(),
                 diagnostic.urn.as_ref().map(|urn| urn.as_str()),
+                diagnostic.message.reference(),
+                diagnostic.message.code(),
+                diagnostic
+                    .message
+                    .arguments()
+                    .map(|arguments| Value::Object(arguments.clone()).to_string()),
             ))?;
         }
         Ok(diagnostics)

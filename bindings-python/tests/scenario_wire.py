@@ -67,7 +67,12 @@ def parsed(value: Any) -> Any:
 
 def failure(error: BaseException) -> Message:
     if isinstance(error, sw.Error):
-        facts = {"urn": error.urn, "provider": error.provider, "phase": error.phase}
+        facts = {
+            "urn": error.urn,
+            "provider": error.provider,
+            "phase": error.phase,
+            "referenceMessage": error.reference_message,
+        }
         given = {name: value for name, value in facts.items() if value is not None}
         return {"kind": error.kind, "message": error.message, **given}
     return {"kind": "actor", "message": f"{type(error).__name__}: {error}"}

@@ -55,7 +55,8 @@ def test_a_graceful_cancellation_finishes_and_records_what_runs(make_engine: Mak
             gate.opened.set()
             with pytest.raises(sw.CancelledError) as caught:
                 await operation
-            assert caught.value.message == "BAIL: update canceled" and str(caught.value) == "update canceled"
+            assert caught.value.message == str(caught.value) == "update canceled"
+            assert caught.value.reference_message == "BAIL: canceled"
             result = caught.value.result
             assert result is not None and result.outcome == "canceled", "whatever the summary among the events counts"
             assert "\nupdate canceled\n" in result.tree()

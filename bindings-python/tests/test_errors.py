@@ -26,7 +26,9 @@ def test_there_is_one_class_for_each_kind_of_the_engine() -> None:
 
 
 def test_the_facts_of_an_error_become_attributes() -> None:
-    error = errors._from_parts("conflict", "it is locked", "urn:x", "aws", "create", ["wait"], "the cause")
+    error = errors._from_parts(
+        "conflict", "it is locked", "locked", "code", None, "urn:x", "aws", "create", None, ["wait"], "the cause"
+    )
     assert isinstance(error, sw.ConflictError)
     assert (error.message, error.urn, error.provider, error.phase) == ("it is locked", "urn:x", "aws", "create")
     assert error.hints == ("wait",)
@@ -35,7 +37,7 @@ def test_the_facts_of_an_error_become_attributes() -> None:
 
 
 def test_an_unknown_kind_is_a_bug_and_not_a_crash() -> None:
-    assert isinstance(errors._from_parts("later", "x", None, None, None, [], None), sw.InternalError)
+    assert isinstance(errors._from_parts("later", "x", "x", None, None, None, None, None, None, [], None), sw.InternalError)
 
 
 @pytest.mark.parametrize("name", ["no-slash", "a/b/c/d", "", "bad name/dev"])

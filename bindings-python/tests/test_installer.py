@@ -106,7 +106,7 @@ def test_what_recorded_providers_need_is_installed_beforehand_unless_that_is_ski
     with sync.Engine(store=store, installer=decline) as engine:
         stack = engine.stack("shop/dev", nothing)
         for skip, times in ((False, 2), (True, 1)):
-            with pytest.raises(sw.Error, match="no resource plugin 'pulumi-resource-gofiles' found"):
+            with pytest.raises(sw.Error, match="the resource plugin `gofiles` was not found"):
                 stack.refresh(skip_plugin_pre_install=skip)
             assert asked == ["gofiles"] * times
             asked.clear()

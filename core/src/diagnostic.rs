@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::urn::Urn;
+use crate::{message::Text, urn::Urn};
 
 /// How much a [`Diagnostic`] matters; the names are those of the event log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -44,7 +44,7 @@ pub struct Diagnostic {
     /// How much it matters.
     pub severity: Severity,
     /// The text, without prefix, colour or trailing newline.
-    pub message: String,
+    pub message: Text,
     /// The resource that it is about; `None` for the whole deployment.
     pub urn: Option<Urn>,
     /// Groups the parts of a message that arrives in pieces; 0 when it does not.
@@ -55,7 +55,7 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// Creates a diagnostic about the whole deployment.
-    pub fn new(severity: Severity, message: impl Into<String>) -> Self {
+    pub fn new(severity: Severity, message: impl Into<Text>) -> Self {
         Self {
             severity,
             message: message.into(),
@@ -66,12 +66,12 @@ impl Diagnostic {
     }
 
     /// Creates an error diagnostic about the whole deployment.
-    pub fn error(message: impl Into<String>) -> Self {
+    pub fn error(message: impl Into<Text>) -> Self {
         Self::new(Severity::Error, message)
     }
 
     /// Creates a warning about the whole deployment.
-    pub fn warning(message: impl Into<String>) -> Self {
+    pub fn warning(message: impl Into<Text>) -> Self {
         Self::new(Severity::Warning, message)
     }
 

@@ -2,7 +2,9 @@
 
 use std::{borrow::Cow, error::Error as StdError, fmt, sync::Arc};
 
-use crate::{secrets::Redactor, urn::Urn};
+use serde_json::{Map, Value};
+
+use crate::{message::Text, secrets::Redactor, urn::Urn};
 
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -46,8 +48,8 @@ macro_rules! error_kinds {
     };
 }
 
-/// What the message of a cancelled operation's error begins with, as the reference engine's does.
-pub(crate) const BAIL: &str = "BAIL: ";
+/// The start of the reference engine's text of an error whose reason stands in the diagnostics.
+const BAIL: &str = "BAIL: ";
 
 /// How the reference engine sorts errors, for hosts that do, too. Each [`ErrorKind`] belongs to one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,10 +113,11 @@ pub struct Error(Arc<Inner>);
 #[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
-    message: String,
+    text: Text,
     urn: Option<Urn>,
     provider: Option<String>,
     phase: Option<&'static str>,
+    config_key: Option<String>,
     hints: Vec<String>,
     source: Option<Arc<dyn StdError + Send + Sync>>,
     reported: bool,
@@ -122,13 +125,14 @@ struct Inner {
 
 impl Error {
     /// Creates an error of `kind`; `message` starts in lower case and ends without a period.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    pub fn new(kind: ErrorKind, message: impl Into<Text>) -> Self {
         Self(Arc::new(Inner {
             kind,
-            message: message.into(),
+            text: message.into(),
             urn: None,
             provider: None,
             phase: None,
+            config_key: None,
             hints: Vec::new(),
             source: None,
             reported: false,
@@ -136,12 +140,12 @@ impl Error {
     }
 
     /// Creates an [`ErrorKind::InvalidInput`] error.
-    pub fn invalid(message: impl Into<String>) -> Self {
+    pub fn invalid(message: impl Into<Text>) -> Self {
         Self::new(ErrorKind::InvalidInput, message)
     }
 
     /// Creates an [`ErrorKind::Internal`] error.
-    pub fn internal(message: impl Into<String>) -> Self {
+    pub fn internal(message: impl Into<Text>) -> Self {
         Self::new(ErrorKind::Internal, message)
     }
 
@@ -168,6 +172,12 @@ impl Error {
         self.edit(|inner| inner.phase = Some(phase))
     }
 
+    /// Names the configuration key, as `namespace:name`, whose value the error is about.
+    #[must_use]
+    pub fn with_config_key(self, key: impl Into<String>) -> Self {
+        self.edit(|inner| inner.config_key = Some(key.into()))
+    }
+
     /// Adds advice for people, shown apart from the message.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
@@ -186,23 +196,32 @@ impl Error {
     /// Puts the stack's name in front of the message.
     #[must_use]
     pub(crate) fn of_stack(self, stack: &impl fmt::Display) -> Self {
-        self.edit(|inner| inner.message = format!("stack '{stack}': {}", inner.message))
+        let named = |text: &str| format!("stack '{stack}': {text}");
+        let text = self.0.text.map(named, named);
+        self.with_text(text)
     }
 
     /// Creates the error of a provider's own words.
-    pub(crate) fn of_provider(package: &str, phase: &'static str, words: &str) -> Self {
+    pub(crate) fn of_provider(package: &str, phase: &'static str, words: impl Into<Text>) -> Self {
         Self::new(ErrorKind::Provider, words)
             .with_provider(package)
             .with_phase(phase)
     }
 
-    /// Takes over what another error says beside its message: provider, phase, hints and cause.
+    /// Changes the text.
+    #[must_use]
+    pub(crate) fn with_text(self, text: Text) -> Self {
+        self.edit(|inner| inner.text = text)
+    }
+
+    /// Takes over what another error says beside its message: provider, phase, configuration key, hints and cause.
     #[must_use]
     pub(crate) fn with_facts_of(self, other: &Self) -> Self {
         let other = &other.0;
         self.edit(|inner| {
             inner.provider.clone_from(&other.provider);
             inner.phase = other.phase;
+            inner.config_key.clone_from(&other.config_key);
             inner.hints.clone_from(&other.hints);
             inner.source.clone_from(&other.source);
         })
@@ -222,14 +241,14 @@ impl Error {
             Cow::Borrowed(_) => None,
         };
         let told = |source: &Arc<dyn StdError + Send + Sync>| scrub(&source.to_string()).is_some();
-        let message = scrub(&self.0.message);
+        let text = self.0.text.scrubbed(|text| redactor.scrub(text));
         let untold = self.0.source.as_ref().is_some_and(told);
-        if message.is_none() && !untold && self.0.hints.iter().all(|hint| scrub(hint).is_none()) {
+        if text.is_none() && !untold && self.0.hints.iter().all(|hint| scrub(hint).is_none()) {
             return self;
         }
         self.edit(|inner| {
-            if let Some(message) = message {
-                inner.message = message;
+            if let Some(text) = text {
+                inner.text = text;
             }
             for hint in &mut inner.hints {
                 if let Some(scrubbed) = scrub(hint) {
@@ -258,16 +277,45 @@ impl Error {
         self.0.kind
     }
 
-    /// Returns the text for people; that of a cancelled operation begins with `BAIL: `, see [`Self::words`].
+    /// Returns the text for people.
     #[must_use]
     pub fn message(&self) -> &str {
-        &self.0.message
+        self.0.text.library()
     }
 
-    /// Returns the text without the mark `BAIL: ` that hosts of the reference engine look for in the message.
+    /// Returns the text that the reference engine gives such an error, for tools that match on it: one whose reason stands
+    /// in the diagnostics begins with `BAIL: `.
     #[must_use]
-    pub fn words(&self) -> &str {
-        self.0.message.strip_prefix(BAIL).unwrap_or(&self.0.message)
+    pub fn reference_message(&self) -> Cow<'_, str> {
+        let text = self.0.text.reference();
+        match self.kind().class() {
+            ErrorClass::Bail => Cow::Owned(format!("{BAIL}{text}")),
+            ErrorClass::Decrypt | ErrorClass::Internal => Cow::Borrowed(text),
+        }
+    }
+
+    /// Returns both texts.
+    #[must_use]
+    pub fn text(&self) -> &Text {
+        &self.0.text
+    }
+
+    /// Returns the code of the message, where it has one: `protected_from_deletion` for instance.
+    #[must_use]
+    pub fn message_code(&self) -> Option<&'static str> {
+        self.0.text.code()
+    }
+
+    /// Returns the arguments of a message with a code.
+    #[must_use]
+    pub fn message_arguments(&self) -> Option<&Map<String, Value>> {
+        self.0.text.arguments()
+    }
+
+    /// Returns the configuration key, as `namespace:name`, whose value the error is about.
+    #[must_use]
+    pub fn config_key(&self) -> Option<&str> {
+        self.0.config_key.as_deref()
     }
 
     /// Returns the resource that the error is about, when it is about one.
@@ -297,13 +345,13 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0.message)
+        formatter.write_str(self.message())
     }
 }
 
 impl fmt::Debug for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} ({})", self.0.message, self.0.kind.name())?;
+        write!(formatter, "{} ({})", self.message(), self.0.kind.name())?;
         if let Some(urn) = &self.0.urn {
             write!(formatter, "\n  urn: {urn}")?;
         }
@@ -312,6 +360,9 @@ impl fmt::Debug for Error {
         }
         if let Some(phase) = self.0.phase {
             write!(formatter, "\n  phase: {phase}")?;
+        }
+        if let Some(key) = &self.0.config_key {
+            write!(formatter, "\n  config key: {key}")?;
         }
         for hint in &self.0.hints {
             write!(formatter, "\n  hint: {hint}")?;

@@ -80,6 +80,7 @@
 
 #![forbid(unsafe_code)]
 
+mod message;
 mod error;
 
 pub mod diagnostic;
@@ -108,6 +109,7 @@ mod engine;
 
 pub use engine::{Engine, EngineBuilder, Stack, StackSettings};
 pub use error::{Error, ErrorClass, ErrorKind, Result};
+pub use message::Text;
 pub use store::StackName;
 
 /// The version of the reference engine that this one takes itself to be compatible with, as manifests have it.

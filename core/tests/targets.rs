@@ -367,12 +367,12 @@ const NONE: &str = "nowhere*";
 
 /// What a run with targets may be refused for.
 const REFUSALS: [&str; 6] = [
-    "which was was not specified in --target list",
+    "which does not exist yet and is not among the targets",
     "which does not exist and is excluded",
     "which stays as it was recorded and so needs",
-    "will be destroyed but was not specified in --target list",
-    "could not be found in the stack",
-    "mixed with --target",
+    "would have to be deleted and is not among the targets",
+    "is not a resource of the stack",
+    "is not among the targets, and its new provider",
 ];
 
 async fn run(

@@ -1,16 +1,16 @@
 //! The JSON of an operation's result.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value, value::RawValue};
 use stackwright::{
     Error,
     diagnostic::{Diagnostic, Severity},
-    event::{OperationOutcome, StepEvent},
+    event::{DiffKind, OperationOutcome, StepResult},
     executor::StepOp,
     operation::OperationResult,
-    property::json::{PlainMap, to_vec},
+    property::json::{PlainMap, PlainValue, to_vec},
 };
 
 use crate::guard::Outcome;
@@ -31,17 +31,23 @@ struct ResultDocument<'a> {
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct ErrorDocument<'a> {
     kind: &'static str,
     class: &'static str,
     message: &'a str,
+    reference_message: Cow<'a, str>,
+    message_code: Option<&'static str>,
+    message_arguments: Option<&'a Map<String, Value>>,
     urn: Option<String>,
     provider: Option<&'a str>,
     phase: Option<&'a str>,
+    config_key: Option<&'a str>,
     hints: &'a [String],
 }
 
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct StepDocument<'a> {
     op: StepOp,
     urn: String,
@@ -49,12 +55,28 @@ struct StepDocument<'a> {
     resource_type: &'a str,
     keys: &'a [String],
     diffs: &'a [String],
+    status: &'static str,
+    duration_seconds: f64,
+    error: Option<ErrorDocument<'a>>,
+    changes: Vec<ChangeDocument>,
 }
 
 #[derive(Serialize)]
+struct ChangeDocument {
+    path: String,
+    kind: DiffKind,
+    old: Option<PlainValue>,
+    new: Option<PlainValue>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct DiagnosticDocument<'a> {
     severity: Severity,
     message: &'a str,
+    reference_message: &'a str,
+    message_code: Option<&'static str>,
+    message_arguments: Option<&'a Map<String, Value>>,
     urn: Option<String>,
 }
 
@@ -68,7 +90,7 @@ pub(super) fn document(result: &OperationResult) -> Outcome<Vec<u8>> {
         steps: result
             .steps
             .iter()
-            .map(|step| StepDocument::from(&**step))
+            .map(|step| step_document(result, step))
             .collect(),
         diagnostics: result.diagnostics.iter().map(DiagnosticDocument::from).collect(),
         duration_seconds: result.duration.as_secs_f64(),
@@ -90,23 +112,41 @@ impl<'a> From<&'a Error> for ErrorDocument<'a> {
             kind: error.kind().name(),
             class: error.kind().class().name(),
             message: error.message(),
+            reference_message: error.reference_message(),
+            message_code: error.message_code(),
+            message_arguments: error.message_arguments(),
             urn: error.urn().map(ToString::to_string),
             provider: error.provider(),
             phase: error.phase(),
+            config_key: error.config_key(),
             hints: error.hints(),
         }
     }
 }
 
-impl<'a> From<&'a StepEvent> for StepDocument<'a> {
-    fn from(step: &'a StepEvent) -> Self {
-        Self {
-            op: step.metadata.op,
-            urn: step.metadata.urn.to_string(),
-            resource_type: step.metadata.resource_type.as_str(),
-            keys: &step.metadata.keys,
-            diffs: &step.metadata.diffs,
-        }
+fn step_document<'a>(result: &OperationResult, step: &'a StepResult) -> StepDocument<'a> {
+    let metadata = &step.step.metadata;
+    let changes = result.changes_of(step).into_iter();
+    StepDocument {
+        op: metadata.op,
+        urn: metadata.urn.to_string(),
+        resource_type: metadata.resource_type.as_str(),
+        keys: &metadata.keys,
+        diffs: &metadata.diffs,
+        status: step.status().name(),
+        duration_seconds: step.duration.as_secs_f64(),
+        error: step
+            .failure
+            .as_ref()
+            .map(|failure| ErrorDocument::from(&failure.error)),
+        changes: changes
+            .map(|change| ChangeDocument {
+                path: change.path,
+                kind: change.kind,
+                old: change.old.map(PlainValue),
+                new: change.new.map(PlainValue),
+            })
+            .collect(),
     }
 }
 
@@ -114,7 +154,10 @@ impl<'a> From<&'a Diagnostic> for DiagnosticDocument<'a> {
     fn from(diagnostic: &'a Diagnostic) -> Self {
         Self {
             severity: diagnostic.severity,
-            message: &diagnostic.message,
+            message: diagnostic.message.library(),
+            reference_message: diagnostic.message.reference(),
+            message_code: diagnostic.message.code(),
+            message_arguments: diagnostic.message.arguments(),
             urn: diagnostic.urn.as_ref().map(ToString::to_string),
         }
     }

@@ -75,7 +75,7 @@ from .provider import (
     View,
     ViewStep,
 )
-from .result import Diagnostic, Result, Step
+from .result import Diagnostic, PropertyChange, Result, Step
 from .stack import Stack
 from .values import (
     UNKNOWN,
@@ -154,6 +154,7 @@ __all__ = [
     "PreludeEvent",
     "Program",
     "ProgramError",
+    "PropertyChange",
     "PropertyDiff",
     "PropertyValue",
     "ProposedName",

@@ -127,11 +127,41 @@ class OperationOutcome:
     @property
     def outputs(self) -> dict[str, Any]: ...
     @property
-    def steps(self) -> list[tuple[str, str, str, list[str], list[str]]]: ...
+    def steps(
+        self,
+    ) -> list[
+        tuple[
+            str,
+            str,
+            str,
+            list[str],
+            list[str],
+            Literal["planned", "succeeded", "failed", "partially_failed", "unknown"],
+            float,
+            BaseException | None,
+            list[
+                tuple[
+                    str,
+                    Literal["add", "add-replace", "delete", "delete-replace", "update", "update-replace"],
+                    Any,
+                    Any,
+                ]
+            ],
+        ]
+    ]: ...
     @property
     def diagnostics(
         self,
-    ) -> list[tuple[Literal["debug", "info", "info#err", "warning", "error"], str, str | None]]: ...
+    ) -> list[
+        tuple[
+            Literal["debug", "info", "info#err", "warning", "error"],
+            str,
+            str | None,
+            str,
+            str | None,
+            str | None,
+        ]
+    ]: ...
     @property
     def has_changes(self) -> bool: ...
     @property

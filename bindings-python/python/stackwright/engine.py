@@ -141,7 +141,8 @@ class Engine:
 
     :param store: Where states live: ``file://./folder`` (``file://folder`` is the same: there is no host in it),
         ``file:///absolute/folder`` or ``memory://``.
-    :param passphrase: Encrypts the secrets of its stacks; without it, they are only encoded, not encrypted.
+    :param passphrase: Encrypts the secrets of its stacks; without it, they are only encoded, not encrypted, and the reference
+        engine's command opens a stack only while it has no secret.
     :param secrets: Encrypts them the host's own way instead: an object with ``kind`` (the name of its encryption in
         deployments), ``encrypt`` and ``decrypt``, see :class:`stackwright.Secrets`. Stacks that were encrypted with a
         passphrase still need it.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     from .result import Result
@@ -27,9 +28,6 @@ __all__ = [
     "Status",
     "UnavailableError",
 ]
-
-
-_BAIL: Final = "BAIL: "
 
 
 class Error(Exception):
@@ -56,8 +54,16 @@ class Error(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        """The text as hosts of the reference engine know it: that of a cancelled operation begins with ``BAIL: ``. ``str()``
-        leaves that out, and adds the hints."""
+        """The text for people; ``str()`` adds the hints."""
+        self.reference_message: str = message
+        """The text that the reference engine gives such an error, for tools that match on it: one whose reason stands in the
+        diagnostics begins with ``BAIL: ``."""
+        self.message_code: str | None = None
+        """The stable name of the message, where it has one: ``protected_from_deletion`` for instance."""
+        self.message_arguments: Mapping[str, Any] | None = None
+        """What a message with a code is about, by name."""
+        self.config_key: str | None = None
+        """The configuration key, as ``namespace:name``, whose value the error is about."""
         self.urn = urn
         """The resource that the error is about."""
         self.provider = provider
@@ -70,7 +76,7 @@ class Error(Exception):
         """What the operation did before it failed, when an operation failed."""
 
     def __str__(self) -> str:
-        return "\n".join([self.message.removeprefix(_BAIL), *(f"hint: {hint}" for hint in self.hints)])
+        return "\n".join([self.message, *(f"hint: {hint}" for hint in self.hints)])
 
 
 class InvalidInputError(Error):
@@ -246,14 +252,22 @@ _CLASSES: dict[str, type[Error]] = {cls.kind: cls for cls in Error.__subclasses_
 def _from_parts(
     kind: str,
     message: str,
+    reference_message: str,
+    message_code: str | None,
+    message_arguments: str | None,
     urn: str | None,
     provider: str | None,
     phase: str | None,
+    config_key: str | None,
     hints: Sequence[str],
     cause: BaseException | str | None,
 ) -> Error:
     """Builds the exception of an error of the engine."""
     error = _CLASSES.get(kind, InternalError)(message, urn=urn, provider=provider, phase=phase, hints=hints)
+    error.reference_message = reference_message
+    error.message_code = message_code
+    error.message_arguments = None if message_arguments is None else json.loads(message_arguments)
+    error.config_key = config_key
     if cause is not None:
         # What a function of the host has raised is the cause itself; of anything else there is only a text.
         error.__cause__ = cause if isinstance(cause, BaseException) else RuntimeError(cause)

@@ -11,10 +11,24 @@ from typing import Any, Final, Literal
 from ._stackwright import OperationOutcome
 from .values import PropertyValue
 
-__all__ = ["Diagnostic", "Outcome", "Result", "Severity", "Step"]
+__all__ = ["Diagnostic", "Outcome", "PropertyChange", "Result", "Severity", "Step", "StepStatus"]
 
 Outcome = Literal["succeeded", "failed", "canceled"]
 Severity = Literal["debug", "info", "info#err", "warning", "error"]
+StepStatus = Literal["planned", "succeeded", "failed", "partially_failed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyChange:
+    """How one property of a resource changes that was there before."""
+
+    path: str
+    """The path of the property: ``tags.owner``, ``rules[0].port``."""
+    kind: Literal["add", "add-replace", "delete", "delete-replace", "update", "update-replace"]
+    old: PropertyValue = None
+    """The value before, secrets masked; ``None`` where there was none, or where it is not known."""
+    new: PropertyValue = None
+    """The value after, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +43,15 @@ class Step:
     """The properties that force a replacement."""
     diffs: tuple[str, ...] = ()
     """The properties that differ."""
+    status: StepStatus = "succeeded"
+    """How it ended: ``planned`` in a preview; ``failed`` where nothing was changed, ``partially_failed`` where the resource
+    exists all the same, ``unknown`` where it is not known what the step did."""
+    duration: float = 0.0
+    """How long it took, in seconds."""
+    error: BaseException | None = None
+    """Why it failed."""
+    changes: tuple[PropertyChange, ...] = ()
+    """The properties that change in a resource that was there before, with their values."""
 
     @property
     def name(self) -> str:
@@ -42,7 +65,14 @@ class Diagnostic:
 
     severity: Severity
     message: str
+    """The text for people."""
     urn: str | None = None
+    reference_message: str = ""
+    """The text that the reference engine gives such a message, for tools that match on it."""
+    message_code: str | None = None
+    """The stable name of the message, where it has one: ``target_not_found`` for instance."""
+    message_arguments: Mapping[str, Any] | None = None
+    """What a message with a code is about, by name."""
 
 
 class Result:
@@ -72,10 +102,21 @@ class Result:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What was done, or would be, in its order; what stays the same is left out."""
+        """What was done, or would be, and what failed, in its order; what stays the same is left out."""
         if self._steps is None:
             self._steps = tuple(
-                Step(op, urn, type_, tuple(keys), tuple(diffs)) for op, urn, type_, keys, diffs in self._native.steps
+                Step(
+                    op,
+                    urn,
+                    type_,
+                    tuple(keys),
+                    tuple(diffs),
+                    status,
+                    duration,
+                    error,
+                    tuple(PropertyChange(*change) for change in changes),
+                )
+                for op, urn, type_, keys, diffs, status, duration, error, changes in self._native.steps
             )
         return self._steps
 
@@ -84,7 +125,8 @@ class Result:
         """What the engine, the providers and the program said."""
         if self._diagnostics is None:
             self._diagnostics = tuple(
-                Diagnostic(severity, message, urn) for severity, message, urn in self._native.diagnostics
+                Diagnostic(severity, message, urn, reference, code, None if arguments is None else json.loads(arguments))
+                for severity, message, urn, reference, code, arguments in self._native.diagnostics
             )
         return self._diagnostics
 

@@ -197,7 +197,7 @@ mod tests {
             events
                 .diagnostics()
                 .into_iter()
-                .map(|said| said.message)
+                .map(|said| said.message.library().to_owned())
                 .collect()
         };
         assert_eq!(texts(&dev_events), ["of dev"]);

@@ -1,9 +1,11 @@
 //! Engine events: what happens during an operation, as typed values in the order in which it happened.
 
+mod changes;
 mod counts;
 mod json;
 mod policy;
 mod resource;
+mod step_result;
 mod stream;
 pub mod tree;
 
@@ -11,6 +13,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{diagnostic::Diagnostic, runtime::Timestamp};
 
+pub use changes::PropertyChange;
 pub use counts::ChangeCounts;
 pub use json::EventJson;
 pub use policy::{
@@ -20,8 +23,10 @@ pub use policy::{
 pub use resource::{
     DetailedDiff, DiffKind, OperationStatus, PropertyDiff, StateMetadata, StepEvent, StepMetadata,
 };
+pub use step_result::{StepError, StepResult, StepStatus};
 pub use stream::{EventSink, EventStream};
-pub use tree::{StepTree, render};
+pub use tree::StepTree;
+pub(crate) use tree::render;
 
 /// One event, with its place in the operation's sequence.
 #[derive(Clone, Debug)]

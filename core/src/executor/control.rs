@@ -12,10 +12,12 @@ use crate::error::Error;
 /// Why a run fails.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// A step failed; its diagnostic has been given. Holds the error behind it, when the engine has one.
-    Step(Option<Error>),
-    /// The generator refused something; its diagnostic has been given. Holds the error behind it, likewise.
-    Bail(Option<Error>),
+    /// A step failed; its diagnostic has been given.
+    Step(Error),
+    /// The generator refused something and ended the run; its diagnostic has been given.
+    Bail(Error),
+    /// The generator found something wrong and went on, so that all else that is wrong is found too.
+    Generation(Error),
     /// The program raised an error.
     Program(Error),
     /// The engine could not go on: the journal could not be written, for instance.
@@ -58,17 +60,6 @@ impl Control {
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.0.failed.get().is_some()
-    }
-
-    /// Returns the error behind the failure that people were told of as `message`.
-    #[must_use]
-    pub fn error_behind(&self, message: &str) -> Option<Error> {
-        self.failures().into_iter().find_map(|failure| match failure {
-            Failure::Step(error) | Failure::Bail(error) => {
-                error.filter(|error| message.ends_with(error.message()))
-            }
-            Failure::Program(_) | Failure::Fatal(_) => None,
-        })
     }
 
     /// Returns what has failed, in order.

@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     diagnostic::Diagnostic,
-    event::{ChangeCounts, EventSink, StepEvent},
+    event::{ChangeCounts, EventSink, StepResult},
     property::PropertyMap,
     resource::ResourceState,
     runtime::{Runtime, Timestamp},
@@ -79,7 +79,7 @@ pub struct Executor {
     steps: AtomicU64,
     maybe_corrupt: AtomicBool,
     /// Steps that changed something, as the result shows them.
-    changed: Mutex<Vec<Arc<StepEvent>>>,
+    changed: Mutex<Vec<StepResult>>,
     views: ViewBook,
     /// What this run has registered or read, for `getResource`.
     published: Mutex<FxHashMap<Urn, StateRef>>,
@@ -201,9 +201,9 @@ impl Executor {
             .insert(record.state.urn.clone(), record.clone());
     }
 
-    /// Takes the steps that changed something, in the order in which they ended.
+    /// Takes the steps that changed something or failed, in the order in which they ended.
     #[must_use]
-    pub fn take_steps(&self) -> Vec<Arc<StepEvent>> {
+    pub fn take_steps(&self) -> Vec<StepResult> {
         std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     error::Error,
     event::OperationStatus,
+    message::Text,
     provider::{ProviderError, ProviderStatus},
     resource::ResourceState,
     state::StateRef,
@@ -16,7 +17,7 @@ pub(crate) struct Applied {
     /// The record that there is now; `None` when there is none.
     pub(crate) new: Option<Arc<ResourceState>>,
     /// Set when the real thing exists although the step failed.
-    pub(crate) partial_failure: Option<String>,
+    pub(crate) partial_failure: Option<Text>,
     /// What a refresh came to.
     pub(crate) result_op: Option<crate::executor::StepOp>,
     /// Warnings about the resource.
@@ -35,8 +36,8 @@ pub struct StepOutcome {
 /// Why a step failed.
 #[derive(Clone, Debug)]
 pub struct StepFailure {
-    /// The text for people: the provider's own words, unchanged.
-    pub message: String,
+    /// Why it failed: the provider's own words, unchanged, where the provider failed.
+    pub message: Text,
     /// What is known of the real thing.
     pub status: OperationStatus,
     /// True when the failure must not stop other work: a protected resource was to be deleted.
@@ -53,7 +54,7 @@ pub struct StepFailure {
 
 impl StepFailure {
     /// Creates a failure of the engine's own making: nothing happened to the real thing.
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<Text>) -> Self {
         Self {
             message: message.into(),
             status: OperationStatus::Ok,
@@ -85,13 +86,13 @@ impl StepFailure {
             provider_status: Some(error.status),
             unreadable: error.unreadable,
             cause: error.cause.clone(),
-            ..Self::new(error.message.clone())
+            ..Self::new(error.text())
         }
     }
 }
 
-/// Returns the text of several reasons, as the reference engine joins them.
-pub(crate) fn join_reasons(reasons: &[String]) -> String {
+/// Returns the text of the reasons why the initialization of a resource failed.
+pub(crate) fn join_reasons(reasons: &[String]) -> Text {
     let count = reasons.len();
     let noun = if count == 1 { "error" } else { "errors" };
     let mut text = format!("{count} {noun} occurred:\n");
@@ -101,5 +102,8 @@ pub(crate) fn join_reasons(reasons: &[String]) -> String {
         text.push('\n');
     }
     text.push('\n');
-    text
+    Text::pair(
+        text,
+        format!("it exists, but its initialization failed: {}", reasons.join("; ")),
+    )
 }

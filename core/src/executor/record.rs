@@ -16,7 +16,7 @@ impl Executor {
         };
         let operation = journal.next_operation_id();
         let pending = pending_kind(step);
-        let recorded = pending.is_some() || step.op != StepOp::Replace && self.works(step);
+        let recorded = pending.is_some() || step.op == StepOp::Replace || self.works(step);
         if recorded && !step.detail.goes_along {
             let record = JournalRecord::Begin {
                 op: step.op,
@@ -83,10 +83,11 @@ impl Executor {
         result_op: StepOp,
         new: Option<&StateRef>,
     ) -> Option<JournalRecord> {
-        if self.journal.is_none() || step.op == StepOp::Replace || step.detail.goes_along {
+        if self.journal.is_none() || step.detail.goes_along {
             return None;
         }
-        if step.detail.skipped_create {
+        // Neither changes a record: what a replacement does to them is done by its other steps.
+        if step.detail.skipped_create || step.op == StepOp::Replace {
             return Some(JournalRecord::Success {
                 op: step.op,
                 result_op,
@@ -96,8 +97,10 @@ impl Executor {
                 in_place: false,
                 elided: true,
                 untargeted: false,
-                skipped_create: new.map(|new| Arc::clone(&new.state)),
-                view: false,
+                skipped_create: new
+                    .filter(|_| step.detail.skipped_create)
+                    .map(|new| Arc::clone(&new.state)),
+                view: step.op == StepOp::Replace && step.is_view(),
             });
         }
         let old = step.old.as_ref();

@@ -1,11 +1,14 @@
 //! What is told of a step: its events, its count, and its place in the result.
 
-use std::sync::{Arc, PoisonError, atomic::Ordering};
+use std::{
+    sync::{Arc, PoisonError, atomic::Ordering},
+    time::Duration,
+};
 
 use crate::{
     diagnostic::Diagnostic,
-    error::Error,
-    event::{EventPayload, OperationStatus, StateMetadata, StepEvent, StepMetadata},
+    error::{Error, ErrorKind},
+    event::{EventPayload, OperationStatus, StateMetadata, StepError, StepEvent, StepMetadata, StepResult},
     executor::{Executor, Failure, Step, StepFailure, StepOp},
     resource::ResourceState,
     state::{JournalRecord, OperationId, StateRef},
@@ -49,7 +52,11 @@ impl Executor {
         self.changed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::clone(&event));
+            .push(StepResult {
+                step: Arc::clone(&event),
+                duration: self.time_of(step),
+                failure: None,
+            });
         Some(event)
     }
 
@@ -58,7 +65,8 @@ impl Executor {
             self.maybe_corrupt.store(true, Ordering::Relaxed);
         }
         let text = if self.is_preview() {
-            format!("Preview failed: {}", failure.message)
+            let planned = |text: &str| format!("Preview failed: {text}");
+            failure.message.map(planned, str::to_owned)
         } else {
             failure.message.clone()
         };
@@ -68,15 +76,45 @@ impl Executor {
         }
         self.diagnose(diagnostic);
         let steps = self.steps.fetch_add(1, Ordering::Relaxed);
-        self.events
-            .emit_with(step.is_internal(), || EventPayload::ResourceOperationFailed {
-                step: Arc::new(self.step_event(step, step.op, step.new.as_ref())),
-                status: failure.status,
-                steps,
-            });
+        if !self.is_preview() {
+            // As with the reference engine, only a diagnostic tells of a step that fails in a preview.
+            self.events
+                .emit_with(step.is_internal(), || EventPayload::ResourceOperationFailed {
+                    step: Arc::new(self.step_event(step, step.op, step.new.as_ref())),
+                    status: failure.status,
+                    steps,
+                });
+        }
         let stop = !failure.continues && !self.options.continue_on_error;
+        let error = Error::new(ErrorKind::Failed, failure.message.clone()).with_urn(step.urn.clone());
         let cause = failure.cause.clone().or_else(|| words_of_provider(step, failure));
-        self.control.fail(Failure::Step(cause), stop);
+        let error = match &cause {
+            Some(cause) => error.with_facts_of(cause),
+            None => error,
+        };
+        if !step.is_internal() {
+            let result = StepResult {
+                step: Arc::new(self.step_event(step, step.op, step.new.as_ref())),
+                duration: self.time_of(step),
+                failure: Some(StepError {
+                    status: failure.status,
+                    error: error.clone().scrubbed(self.events.redactor()),
+                }),
+            };
+            self.changed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(result);
+        }
+        self.control.fail(Failure::Step(error), stop);
+    }
+
+    /// Returns how long a step has taken; nothing in previews, which wait for nobody.
+    fn time_of(&self, step: &Step) -> Duration {
+        if self.is_preview() || step.started.is_zero() {
+            return Duration::ZERO;
+        }
+        self.runtime.clock.elapsed().saturating_sub(step.started)
     }
 
     fn step_event(&self, step: &Step, op: StepOp, new: Option<&Arc<ResourceState>>) -> StepEvent {
@@ -178,5 +216,5 @@ fn words_of_provider(step: &Step, failure: &StepFailure) -> Option<Error> {
         _ => "read",
     };
     let package = step.subject()?.resource_type.asked_package();
-    Some(Error::of_provider(package, phase, &failure.message))
+    Some(Error::of_provider(package, phase, failure.message.clone()))
 }

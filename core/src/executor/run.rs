@@ -6,6 +6,7 @@ use crate::{
     diagnostic::{Diagnostic, Severity},
     event::OperationStatus,
     executor::{Executor, Step, StepFailure, StepOp, StepOutcome, outcome::Applied, slots::Call},
+    message::Message,
     provider::{ProviderStatus, PublishedView},
     resource::ResourceState,
     state::{JournalRecord, OperationId, StateRef},
@@ -56,6 +57,7 @@ impl Executor {
         if self.control.is_stopped() {
             return Err(StepFailure::cancelled());
         }
+        step.started = self.runtime.clock.elapsed();
         self.emit_pre(step);
         self.open_views(step);
         let operation = self.begin(step).await?;
@@ -218,8 +220,7 @@ impl Executor {
             .iter()
             .any(|name| name == "id")
         {
-            let text = "The 'id' property cannot be made secret. See pulumi/pulumi#2717 for more details.";
-            self.diagnose(Diagnostic::new(Severity::Warning, text).about(step.urn.clone()));
+            self.diagnose(Diagnostic::warning(Message::SecretId).about(step.urn.clone()));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A step: one decided change of one record.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     event::DetailedDiff,
@@ -38,6 +38,8 @@ pub struct Step {
     pub detail: StepDetail,
     /// Where the provider publishes what it does to views; the executor opens it.
     pub views: Views,
+    /// When it began, in the time of the runtime's clock.
+    pub started: Duration,
     /// Delete: the steps on what lives in it, which have been told of and are recorded with its own end.
     pub along: Box<[Self]>,
 }
@@ -86,6 +88,7 @@ impl Step {
             read_as: None,
             detail: StepDetail::default(),
             views: Views::default(),
+            started: Duration::ZERO,
             along: Box::default(),
         })
     }

@@ -5,6 +5,7 @@ use crate::{
     error::{Error, ErrorKind},
     executor::StepOp,
     generator::{Generator, Unanswered, deletion::Condemned, dependents::Dependent},
+    message::Message,
     state::StateRef,
     urn::Urn,
 };
@@ -66,9 +67,6 @@ impl Generator {
         if !refused {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::Failed,
-            "You must run with the `--run-program` flag to use delete hooks during destroy.",
-        ))
+        Err(Error::new(ErrorKind::Failed, Message::DeleteHooksWithoutProgram))
     }
 }

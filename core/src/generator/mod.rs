@@ -37,7 +37,9 @@ use rustc_hash::FxHashMap;
 use crate::{
     autonaming::Autonamer,
     diagnostic::Diagnostic,
+    error::{Error, ErrorKind},
     executor::{Executor, Failure, StepFailure},
+    message::Text,
     plan::Planning,
     policy::Policies,
     provider::ProviderRegistry,
@@ -219,7 +221,7 @@ impl Generator {
     }
 
     /// Refuses a registration: says why, and ends the run.
-    pub(crate) fn bail(&self, urn: Option<&Urn>, message: impl Into<String>) -> Unanswered {
+    pub(crate) fn bail(&self, urn: Option<&Urn>, message: impl Into<Text>) -> Unanswered {
         self.bail_because(urn, message, None)
     }
 
@@ -227,15 +229,42 @@ impl Generator {
     pub(crate) fn bail_because(
         &self,
         urn: Option<&Urn>,
-        message: impl Into<String>,
-        cause: Option<crate::error::Error>,
+        message: impl Into<Text>,
+        cause: Option<Error>,
     ) -> Unanswered {
-        let mut diagnostic = Diagnostic::error(message);
+        let text = self.tell_fault(urn, message);
+        let error = Error::new(ErrorKind::Failed, text);
+        let error = match &cause {
+            Some(cause) => error.with_facts_of(cause),
+            None => error,
+        };
+        self.executor
+            .control()
+            .fail(Failure::Bail(about(error, urn)), true);
+        Unanswered::Ending
+    }
+
+    /// Says what is wrong, and goes on so that all else that is wrong is found too: the run fails in the end.
+    pub(crate) fn fault(&self, urn: Option<&Urn>, message: impl Into<Text>) {
+        let error = Error::new(ErrorKind::Failed, self.tell_fault(urn, message));
+        let failure = Failure::Generation(about(error, urn));
+        self.executor.control().fail(failure, false);
+    }
+
+    /// Says what is wrong; returns the text.
+    pub(crate) fn tell_fault(&self, urn: Option<&Urn>, message: impl Into<Text>) -> Text {
+        let text = message.into();
+        let mut diagnostic = Diagnostic::error(text.clone());
         if let Some(urn) = urn {
             diagnostic = diagnostic.about(urn.clone());
         }
         self.executor.diagnose(diagnostic);
-        self.executor.control().fail(Failure::Bail(cause), true);
+        text
+    }
+
+    /// Ends the run for faults that have been told of; `error` says what the run fails with.
+    pub(crate) fn end_for(&self, error: Error) -> Unanswered {
+        self.executor.control().fail(Failure::Bail(error), true);
         Unanswered::Ending
     }
 
@@ -254,6 +283,13 @@ impl Generator {
             unknown: false,
             skipped: false,
         })
+    }
+}
+
+fn about(error: Error, urn: Option<&Urn>) -> Error {
+    match urn {
+        Some(urn) => error.with_urn(urn.clone()),
+        None => error,
     }
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    diagnostic::Diagnostic,
-    executor::{Failure, Step},
+    executor::Step,
     generator::{Generator, Unanswered, register::Registering},
+    message::Text,
     plan::{Checked, GoalFacts, Planning},
     property::PropertyMap,
     resource::{Goal, ResourceState},
@@ -132,8 +132,10 @@ impl Generator {
             return;
         }
         for urn in planning.leftovers(|urn| self.base.position(urn).is_some()) {
-            let text = format!("expected resource operations for {urn} but none were seen");
-            self.report(&urn, &text);
+            let text = Text::from(format!(
+                "expected resource operations for {urn} but none were seen"
+            ));
+            self.violated(&urn, &text);
         }
     }
 
@@ -142,18 +144,12 @@ impl Generator {
         control.has_failed() || control.is_cancelled()
     }
 
-    fn violated(&self, urn: &Urn, text: &str) -> Unanswered {
-        self.report(urn, text);
-        Unanswered::Ending
-    }
-
-    fn report(&self, urn: &Urn, text: &str) {
+    fn violated(&self, urn: &Urn, text: &Text) -> Unanswered {
         let text = if self.executor.is_preview() {
-            format!("Preview failed: {text}")
+            text.map(|reference| format!("Preview failed: {reference}"), str::to_owned)
         } else {
-            text.to_owned()
+            text.clone()
         };
-        self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
-        self.executor.control().fail(Failure::Bail(None), true);
+        self.bail(Some(urn), text)
     }
 }

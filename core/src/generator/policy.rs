@@ -9,6 +9,7 @@ use crate::{
     event::{EnforcementLevel, EventPayload, PolicyQuestion, PolicyViolation},
     executor::Failure,
     generator::{Generator, Unanswered, register::Registering},
+    message::Text,
     policy::{Analysis, Pack, Policies, Subject},
     resource::{Alias, Goal, ResourceState},
     urn::Urn,
@@ -84,13 +85,12 @@ impl Generator {
             fatal = fatal.or(violation);
         }
         let Some(violation) = fatal else { return Ok(()) };
-        let error = mandatory(&format!("resource {urn} is invalid"), &violation);
+        let error = mandatory(urn, &violation);
         if self.executor.is_preview() {
-            self.executor.control().fail(Failure::Step(Some(error)), false);
+            self.executor.control().fail(Failure::Generation(error), false);
             return Ok(());
         }
-        self.executor.control().fail(Failure::Bail(Some(error)), true);
-        Err(Unanswered::Ending)
+        Err(self.end_for(error))
     }
 
     /// Asks all packs what they think of all resources together.
@@ -111,8 +111,8 @@ impl Generator {
             // A pack that could not be asked has been told of.
             let Ok((pack, analysis)) = answer else { continue };
             if let Some(violation) = self.tell_of(pack, PolicyQuestion::AnalyzeStack, None, analysis) {
-                let error = mandatory(&format!("resource {} is invalid", violation.urn), &violation);
-                self.executor.control().fail(Failure::Step(Some(error)), false);
+                let error = mandatory(&violation.urn, &violation);
+                self.executor.control().fail(Failure::Generation(error), false);
             }
         }
     }
@@ -163,11 +163,11 @@ impl Generator {
     }
 }
 
-fn mandatory(what: &str, violation: &PolicyViolation) -> Error {
+fn mandatory(urn: &Urn, violation: &PolicyViolation) -> Error {
     let PolicyViolation { name, message, .. } = violation;
-    let text = format!(
-        "{what}: policy {} of {} is violated: {message}",
-        name.policy, name.pack
+    let text = Text::pair(
+        format!("resource {urn} is invalid"),
+        format!("policy {} of {} is violated: {message}", name.policy, name.pack),
     );
     Error::new(ErrorKind::Failed, text).with_urn(violation.urn.clone())
 }

@@ -80,7 +80,7 @@ impl Generator {
                 if self.executor.control().is_cancelled() {
                     return Unanswered::Ending;
                 }
-                self.bail_because(Some(urn), error.message(), Some(error.clone()))
+                self.bail_because(Some(urn), error.text().clone(), Some(error))
             }),
             () = self.executor.terminated() => Err(Unanswered::Ending),
         }

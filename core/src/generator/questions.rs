@@ -8,6 +8,7 @@ use crate::{
         difference::{Difference, interpret, trigger_fires},
         register::Registering,
     },
+    message::{Message, Text},
     property::{
         PropertyMap, PropertyValue,
         path::{PropertyPath, reset_all},
@@ -74,14 +75,16 @@ impl Generator {
         if response.failures.is_empty() {
             return Ok(response.inputs);
         }
+        let mut first = None;
         for failure in &response.failures {
             let text = check_failure_text(registering, failure, &news);
-            self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
+            let text = self.tell_fault(Some(urn), text);
+            first.get_or_insert(text);
         }
-        self.executor
-            .control()
-            .fail(crate::executor::Failure::Bail(None), true);
-        Err(Unanswered::Ending)
+        let why = first.as_ref().map_or("", Text::library);
+        let text = Text::pair(format!("resource {urn} is invalid"), why);
+        let package = registering.goal.resource_type.asked_package();
+        Err(self.end_for(Error::of_provider(package, "check", text).with_urn(urn.clone())))
     }
 
     /// Awaits a question about a resource. A failed one ends the run; so does a termination. `phase` names the question
@@ -131,9 +134,22 @@ impl Generator {
                     Some(Error::of_provider(asked.asked_package(), phase?, &error.message))
                 };
                 let cause = error.cause.clone().or_else(facts);
-                self.bail_because(Some(urn), error.message, cause)
+                self.bail_because(Some(urn), error.text(), cause)
             }),
             () = self.executor.terminated() => Err(Unanswered::Ending),
+        }
+    }
+
+    /// Warns of inputs whose names are reserved. Dynamic providers and bridged ones use some of these on purpose, and the
+    /// engine's own fields of providers are of that form.
+    pub(super) fn warn_of_internal_keys(&self, registering: &Registering) {
+        const IN_USE: [&str; 3] = ["__provider", "__defaults", "__internal"];
+        let keys = registering.goal.inputs.keys().map(|key| key.as_str());
+        for key in keys.filter(|key| key.starts_with("__") && !IN_USE.contains(key)) {
+            let text =
+                format!("internal key {key:?}: names of properties that begin with \"__\" are reserved");
+            self.executor
+                .diagnose(Diagnostic::warning(text).about(registering.urn.clone()));
         }
     }
 
@@ -340,20 +356,23 @@ pub(super) fn diff_request(
     }
 }
 
-fn check_failure_text(registering: &Registering, failure: &CheckFailure, inputs: &PropertyMap) -> String {
-    let resource_type = &registering.goal.resource_type;
+fn check_failure_text(registering: &Registering, failure: &CheckFailure, inputs: &PropertyMap) -> Text {
+    let resource_type = registering.goal.resource_type.as_str();
     let (name, reason) = (registering.urn.name(), &failure.reason);
     if failure.property.is_empty() {
-        return format!("{resource_type} resource '{name}' has a problem: {reason}");
+        return format!("{resource_type} resource '{name}' has a problem: {reason}").into();
     }
     let value = PropertyPath::parse(&failure.property)
         .ok()
         .and_then(|path| path.get(inputs).cloned());
-    format!(
-        "{resource_type} resource '{name}': property {} value {} has a problem: {reason}",
-        failure.property,
-        in_braces(value.as_ref())
-    )
+    Text::from(Message::InvalidProperty {
+        resource_type,
+        name,
+        property: &failure.property,
+        value: &in_braces(value.as_ref()),
+        is_set: value.is_some_and(|value| !value.is_null()),
+        reason,
+    })
 }
 
 /// Prints a value as the reference engine does in messages: in braces. A secret one is not printed at all.

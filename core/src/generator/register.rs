@@ -268,6 +268,7 @@ impl Generator {
         let mut new = Arc::new(new_state(goal, urn.clone(), old.as_ref().map(|old| &*old.state)));
         let target = self.is_replace_target(urn) || old.as_ref().is_some_and(|old| old.state.taint);
         let fresh = recreating.is_some() || target || old.as_ref().is_none_or(|old| old.state.external);
+        self.warn_of_internal_keys(registering);
         let goal_inputs = self.with_ignored_changes(registering, old.as_ref().map(|old| &old.state.inputs));
         if let Some(provider) = &registering.provider {
             let olds = old

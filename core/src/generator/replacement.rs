@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::{
     diagnostic::Diagnostic,
-    executor::Failure,
     generator::{
         Generator, Purpose, RegisterOutcome, Unanswered, difference::Difference, questions::in_braces,
         register::Registering,
     },
+    message::Message,
     plan::Checked,
     property::{PropertyMap, path::PropertyPath},
     resource::ResourceState,
@@ -29,16 +29,12 @@ impl Generator {
             urn, goal, provider, ..
         } = registering;
         if new.protect && old.state.protect && !self.executor.options().ignore_protect {
-            let text = format!(
-                "unable to replace resource \"{urn}\"\nas it is currently marked for protection. To unprotect the \
-                 resource, remove the `protect` flag from the resource in your program and run an update"
-            );
+            let text = Message::ProtectedFromReplacement { urn: urn.as_str() };
             if !self.executor.is_preview() {
                 return Err(self.bail(Some(urn), text));
             }
             // A preview goes on, so that everything else that is wrong is seen too; it fails in the end.
-            self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
-            self.executor.control().fail(Failure::Step(None), false);
+            self.fault(Some(urn), text);
         }
         if !goal.options.import_id.is_empty() {
             let text = replaced_import(&difference, &old.state.inputs, &new.inputs);
@@ -49,7 +45,8 @@ impl Generator {
                 .diagnose(Diagnostic::warning(text).about(urn.clone()));
         }
         if let Some(provider) = provider.as_ref().filter(|_| !targeted) {
-            // Defaults and names of the old one must not be taken over.
+            // Defaults and names of the old one must not be taken over. What cannot be ignored is told of at each Check.
+            self.with_ignored_changes(registering, Some(&old.state.inputs));
             let inputs = self
                 .check(registering, provider, None, goal.inputs.clone())
                 .await?;

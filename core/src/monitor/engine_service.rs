@@ -6,6 +6,7 @@ use stackwright_proto::pulumirpc::{
 
 use crate::{
     diagnostic::{Diagnostic, Severity},
+    message::{Message, Text},
     monitor::{Monitor, WireStatus, version_range::VersionRange},
     urn::Urn,
 };
@@ -42,7 +43,7 @@ pub(crate) fn diagnostic_of(request: LogRequest) -> Diagnostic {
     };
     Diagnostic {
         severity,
-        message: request.message,
+        message: request.message.into(),
         urn: Urn::parse(&request.urn).ok(),
         stream_id: request.stream_id,
         ephemeral: request.ephemeral,
@@ -59,7 +60,9 @@ pub(crate) fn require_version(request: &RequirePulumiVersionRequest) -> Result<(
     if wanted.contains(&version) {
         return Ok(());
     }
-    Err(WireStatus::unknown(format!(
-        "Pulumi CLI version {version} does not satisfy the version range \"{range}\""
-    )))
+    let text = Text::from(Message::VersionNotSatisfied {
+        version: &version.to_string(),
+        range,
+    });
+    Err(WireStatus::unknown(text.reference()))
 }

@@ -161,7 +161,7 @@ impl Monitor {
     /// Says something to people. An error fails the operation once the program has ended, before anything is deleted that
     /// the program has not registered.
     pub fn log(&self, severity: Severity, message: impl Into<String>, urn: Option<Urn>) {
-        let mut diagnostic = Diagnostic::new(severity, message);
+        let mut diagnostic = Diagnostic::new(severity, message.into());
         diagnostic.urn = urn;
         self.log_diagnostic(diagnostic);
     }
@@ -185,7 +185,7 @@ impl Monitor {
         if self.is_closed() {
             return false;
         }
-        let error = Error::new(ErrorKind::Program, message);
+        let error = Error::new(ErrorKind::Program, message.into());
         let executor = self.0.generator.executor();
         executor.diagnose(Diagnostic::error(error.message()));
         executor.control().fail(Failure::Program(error), true);

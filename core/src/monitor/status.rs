@@ -37,7 +37,7 @@ impl WireStatus {
 
     /// Creates the status of a call whose task died.
     pub(super) fn internal(error: &Error) -> Self {
-        Self::new(ProviderStatus::Internal, error.message())
+        Self::new(ProviderStatus::Internal, error.text().reference())
     }
 
     /// Creates the status of a call that the monitor's end cut off.

@@ -95,6 +95,7 @@ impl Frame {
             plan: work.plan,
             snapshot: work.snapshot,
             duration,
+            redactor: self.events.redactor().clone(),
             is_preview: self.options.dry_run,
             knows_state: work.knows_state,
         }

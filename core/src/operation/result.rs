@@ -1,6 +1,7 @@
 //! The result of an operation: what was done, what failed, and the state as it is now.
 
 use std::{
+    cell::OnceCell,
     collections::BTreeMap,
     pin::pin,
     sync::Arc,
@@ -8,17 +9,22 @@ use std::{
     time::Duration,
 };
 
+use rustc_hash::FxHashMap;
+
 use super::verdict::is_last_word;
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
-    event::{OperationOutcome, StepEvent, render},
+    event::{OperationOutcome, PropertyChange, StepResult, render},
     plan::Plan,
     property::PropertyMap,
+    resource::ResourceState,
+    secrets::Redactor,
     state::{
         Snapshot,
         deployment::{Layout, SecretsShown, write_deployment},
     },
+    urn::Urn,
 };
 
 /// What an operation came to. Also a failed one has a result: what succeeded is in it.
@@ -35,8 +41,8 @@ pub struct OperationResult {
     pub outputs: PropertyMap,
     /// Whether these are others than before.
     pub outputs_changed: bool,
-    /// The steps that changed something, or would, in the order in which they ended.
-    pub steps: Vec<Arc<StepEvent>>,
+    /// The steps that changed something, or would, and those that failed, in the order in which they ended.
+    pub steps: Vec<StepResult>,
     /// What was said, debug messages left out.
     pub diagnostics: Vec<Diagnostic>,
     /// What was found, for a later operation to be held to: of every successful preview of an update, and of whatever
@@ -46,6 +52,8 @@ pub struct OperationResult {
     pub snapshot: Arc<Snapshot>,
     /// How long it took.
     pub duration: Duration,
+    /// What knows the secrets of the operation.
+    pub(crate) redactor: Redactor,
     /// Whether it was a preview, which leaves nothing.
     pub(crate) is_preview: bool,
     /// Whether the snapshot is what there was at the end.
@@ -66,12 +74,14 @@ impl OperationResult {
         let came_to_nothing = self.error.is_some() && self.steps.is_empty() && self.changes.is_empty();
         let mut tree = match came_to_nothing {
             true => String::new(),
-            false => render(&self.steps, &self.changes),
+            false => self.draw(),
         };
         let said: Vec<_> = self
             .diagnostics
             .iter()
-            .filter(|said| said.severity >= Severity::Warning && !self.is_why_it_failed(said))
+            .filter(|said| {
+                said.severity >= Severity::Warning && !self.is_why_it_failed(said) && !self.is_of_a_step(said)
+            })
             .map(told)
             .collect();
         if !said.is_empty() {
@@ -80,9 +90,9 @@ impl OperationResult {
         if let Some(error) = &self.error {
             // What a program told of its failure ends with the error: a traceback, for instance.
             let is_told =
-                error.kind() == ErrorKind::Program && said.iter().any(|told| told.contains(error.words()));
+                error.kind() == ErrorKind::Program && said.iter().any(|told| told.contains(error.message()));
             if !is_told {
-                append(&mut tree, error.words());
+                append(&mut tree, error.message());
             }
             if let Some(urn) = error.urn() {
                 tree.push_str(&format!("  resource: {urn}\n"));
@@ -94,10 +104,41 @@ impl OperationResult {
         tree
     }
 
+    /// Returns the properties that a step of the operation changes, secrets masked.
+    #[must_use]
+    pub fn changes_of(&self, step: &StepResult) -> Vec<PropertyChange> {
+        step.step.metadata.changes(&self.redactor)
+    }
+
+    /// Tells whether the row of a failed step says the same.
+    fn is_of_a_step(&self, said: &Diagnostic) -> bool {
+        said.severity == Severity::Error
+            && self.steps.iter().any(|step| {
+                let failure = step.failure.as_ref();
+                said.urn.as_ref() == Some(&step.step.metadata.urn)
+                    && failure.is_some_and(|failure| failure.error.message() == said.message.library())
+            })
+    }
+
+    fn draw(&self) -> String {
+        let recorded = OnceCell::new();
+        let standing = |urn: &Urn| {
+            // Only looked for where a resource without a step stands above one that has some.
+            let recorded: &FxHashMap<&Urn, &ResourceState> = recorded.get_or_init(|| {
+                let live = self.snapshot.resources.iter().filter(|state| !state.delete);
+                live.map(|state| (&state.urn, &**state)).collect()
+            });
+            let state = recorded.get(urn)?;
+            Some((state.resource_type.clone(), state.parent.clone()))
+        };
+        render(&self.steps, &self.changes, &self.redactor, standing)
+    }
+
     /// Tells whether the operation's error says the same.
     fn is_why_it_failed(&self, said: &Diagnostic) -> bool {
         self.error.as_ref().is_some_and(|error| {
-            let is_told = error.message().contains(&said.message) || is_last_word(&said.message);
+            let is_told =
+                error.message().contains(said.message.library()) || is_last_word(said.message.reference());
             is_told && (said.urn.is_none() || said.urn.as_ref() == error.urn())
         })
     }
@@ -158,8 +199,8 @@ fn told(said: &Diagnostic) -> String {
             "{severity}: {} ({}): {}",
             urn.name(),
             urn.resource_type(),
-            said.message
+            said.message.library()
         ),
-        None => format!("{severity}: {}", said.message),
+        None => format!("{severity}: {}", said.message.library()),
     }
 }

@@ -148,9 +148,9 @@ impl Frame {
         let said = self.events.diagnostics();
         match said.iter().find(|said| said.severity == Severity::Error) {
             // What was told names the error itself: no need to say it again.
-            Some(said) if said.message.contains(error.message()) => error,
+            Some(said) if said.message.library().contains(error.message()) => error,
             Some(said) => {
-                let text = format!("{}: {}", error.message(), said.message);
+                let text = format!("{}: {}", error.message(), said.message.library());
                 Error::new(error.kind(), text).already_reported()
             }
             None => error,

@@ -3,9 +3,16 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
-    engine::EngineParts, error::Error, event::OperationOutcome, executor::Control,
-    operation::OperationResult, project::Config, property::PropertyMap, secrets::SecretsProvider,
-    state::journal::JournalReceiver, store::StackStorage,
+    engine::EngineParts,
+    error::Error,
+    event::OperationOutcome,
+    executor::Control,
+    operation::OperationResult,
+    project::Config,
+    property::PropertyMap,
+    secrets::{Redactor, SecretsProvider},
+    state::journal::JournalReceiver,
+    store::StackStorage,
 };
 
 /// Where a stack lives, what it is called and configured with, and the engine that it belongs to.
@@ -45,6 +52,7 @@ impl StackContext {
             plan: None,
             snapshot: Arc::default(),
             duration: Duration::ZERO,
+            redactor: Redactor::new(),
             is_preview: false,
             knows_state: false,
         }

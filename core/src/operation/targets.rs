@@ -3,7 +3,14 @@
 use std::sync::Arc;
 
 use super::{Frame, options::told};
-use crate::{diagnostic::Diagnostic, executor::Failure, generator::Targeting, urn::Urn};
+use crate::{
+    diagnostic::Diagnostic,
+    error::{Error, ErrorKind},
+    executor::Failure,
+    generator::Targeting,
+    message::{Message, Text},
+    urn::Urn,
+};
 
 impl Frame {
     /// Returns what the options say of which resources are worked on; `None` when they say nothing.
@@ -68,17 +75,17 @@ impl Frame {
     ) -> bool {
         let Some(targeting) = targeting else { return true };
         let missing = targeting.missing_targets(is_known);
+        let mut first = None;
         for target in &missing {
-            let mut text = format!("Target '{target}' could not be found in the stack.");
-            if !target.contains('$') {
-                text.push_str(" Did you forget to escape $ in your shell?");
-            }
-            self.events.diagnostic(Diagnostic::error(text));
+            let text = Text::from(Message::TargetNotFound { target });
+            self.events.diagnostic(Diagnostic::error(text.clone()));
+            first.get_or_insert(text);
         }
-        if missing.is_empty() {
-            return true;
-        }
-        self.control.fail(Failure::Bail(None), true);
+        let Some(text) = first else { return true };
+        let of_bail = |_: &str| "one or more targets could not be found in the stack".to_owned();
+        let text = text.map(of_bail, str::to_owned);
+        let error = Error::new(ErrorKind::Failed, text);
+        self.control.fail(Failure::Bail(error), true);
         false
     }
 }

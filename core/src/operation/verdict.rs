@@ -2,11 +2,11 @@
 
 use super::Frame;
 use crate::{
-    diagnostic::{Diagnostic, Severity},
-    error::{BAIL, Error, ErrorKind},
+    diagnostic::Diagnostic,
+    error::{Error, ErrorKind},
     event::OperationOutcome,
     executor::{Control, Failure},
-    urn::Urn,
+    message::Message,
 };
 
 /// What messages end operations with: the reference engine's words, which call refreshes and destroys updates, too.
@@ -83,44 +83,33 @@ impl Frame {
             return error;
         }
         let failures = self.control.failures();
+        if cancelled {
+            let operation = self.deed();
+            return Some(Error::new(ErrorKind::Cancelled, Message::Cancelled { operation }));
+        }
         let fatal = failures.iter().find_map(|failure| match failure {
             Failure::Fatal(error) | Failure::Program(error) => Some(error.clone()),
-            Failure::Step(_) | Failure::Bail(_) => None,
+            Failure::Step(_) | Failure::Bail(_) | Failure::Generation(_) => None,
         });
-        if fatal.is_some() && !cancelled {
-            return fatal;
-        }
-        if cancelled {
-            return Some(Error::new(
-                ErrorKind::Cancelled,
-                format!("{BAIL}{} canceled", self.deed()),
-            ));
-        }
-        if failures.is_empty() {
-            return None;
-        }
-        let first = self
-            .events
-            .diagnostics()
-            .into_iter()
-            .find(|diagnostic| diagnostic.severity == Severity::Error);
-        // That it failed is no reason why; a policy, for instance, has its reason told as an event of its own.
-        let said = first.filter(|diagnostic| !is_last_word(&diagnostic.message));
-        let said = said.map(|diagnostic| (diagnostic.urn, diagnostic.message));
-        let (urn, reason) = said.or_else(|| unsaid(&failures)).unwrap_or_default();
-        let text = if reason.is_empty() {
-            format!("{} failed", self.deed())
-        } else {
-            format!("{} failed: {reason}", self.deed())
+        fatal.or_else(|| failures.into_iter().next().map(|failure| self.failed(failure)))
+    }
+
+    /// Returns the error of an operation that failed for `failure`: for people its first line names the resource, its
+    /// provider and the cause.
+    fn failed(&self, failure: Failure) -> Error {
+        let (error, of_reference): (_, fn(&str) -> String) = match failure {
+            Failure::Step(error) => (error, |text| {
+                format!("step executor errored: step application failed: {text}")
+            }),
+            Failure::Generation(error) => (error, |_| "step generator errored".to_owned()),
+            Failure::Bail(error) | Failure::Program(error) | Failure::Fatal(error) => (error, str::to_owned),
         };
-        let mut error = Error::new(ErrorKind::Failed, text);
-        if let Some(cause) = self.control.error_behind(&reason) {
-            error = error.with_facts_of(&cause);
-        }
-        Some(match urn {
-            Some(urn) => error.with_urn(urn),
-            None => error,
-        })
+        let place = place(&error);
+        let operation = self.deed();
+        let text = error
+            .text()
+            .map(of_reference, |text| format!("{operation} failed: {place}{text}"));
+        error.with_text(text).with_kind(ErrorKind::Failed)
     }
 
     pub(super) fn say_how_it_ended(&self, ending: Ending) {
@@ -134,7 +123,7 @@ impl Frame {
             .control
             .failures()
             .iter()
-            .any(|failure| matches!(failure, Failure::Step(_)))
+            .any(|failure| matches!(failure, Failure::Step(_) | Failure::Generation(_)))
         {
             self.events
                 .diagnostic(Diagnostic::error(format!("{noun} failed")));
@@ -142,12 +131,30 @@ impl Frame {
     }
 }
 
-/// Returns the reason of a failure that no message has told.
-fn unsaid(failures: &[Failure]) -> Option<(Option<Urn>, String)> {
-    failures.iter().find_map(|failure| match failure {
-        Failure::Step(Some(error)) | Failure::Bail(Some(error)) => {
-            Some((error.urn().cloned(), error.message().to_owned()))
+/// Returns what of an error's resource, provider and phase its text does not name, as the beginning of a sentence.
+fn place(error: &Error) -> String {
+    let text = error.message();
+    let subject = error.urn().map(|urn| {
+        let (name, resource_type) = (urn.name(), urn.resource_type());
+        match text.contains(urn.as_str()) || text.contains(name) && text.contains(resource_type) {
+            true => String::new(),
+            false => format!("resource `{name}` ({resource_type})"),
         }
-        _ => None,
-    })
+    });
+    let of_provider = error.provider().filter(|provider| !provider.is_empty());
+    let doing = match (of_provider, error.phase()) {
+        (Some(provider), Some(phase)) => format!("{phase} by provider `{provider}`"),
+        (Some(provider), None) => format!("provider `{provider}`"),
+        (None, _) => String::new(),
+    };
+    let parts = [subject.unwrap_or_default(), doing];
+    let parts: Vec<&str> = parts
+        .iter()
+        .map(String::as_str)
+        .filter(|part| !part.is_empty())
+        .collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("{}: ", parts.join(", ")),
+    }
 }

@@ -7,7 +7,7 @@ use crate::{
     autonaming::Autonamer,
     diagnostic::Diagnostic,
     error::Result,
-    event::{EventPayload, OperationOutcome, StepEvent, Summary},
+    event::{EventPayload, OperationOutcome, StepResult, Summary},
     executor::{Control, Executor, ExecutorOptions, Failure},
     generator::{EmptyProgram, Generator, GeneratorOptions},
     plan::{Plan, Planning},
@@ -30,7 +30,7 @@ pub(super) struct Work {
     /// Whether the snapshot is what there is now: not before it was read, and not when what was done to it is lost.
     pub(super) knows_state: bool,
     pub(super) summary: Option<Summary>,
-    pub(super) steps: Vec<Arc<StepEvent>>,
+    pub(super) steps: Vec<StepResult>,
     pub(super) plan: Option<Arc<Plan>>,
     /// What the host had asked for when the work was over; `None` when it did not come to that.
     pub(super) ending: Option<Ending>,

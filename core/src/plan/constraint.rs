@@ -9,7 +9,11 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     executor::StepOp,
-    plan::{Checked, GoalFacts, GoalPlan, Plan, PlanDiff, ResourcePlan, violation},
+    message::Text,
+    plan::{
+        Checked, GoalFacts, GoalPlan, Plan, PlanDiff, ResourcePlan,
+        violation::{self, Differences},
+    },
     property::{Key, PropertyMap},
     resource::{Goal, ResourceState},
     urn::Urn,
@@ -45,16 +49,19 @@ impl Constraint {
 
     /// Says what of a goal is not as planned, before anything is asked about it; its inputs are looked at when they have
     /// been checked.
-    pub(super) fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), String> {
+    pub(super) fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), Text> {
         let found = match self.planned(urn) {
             Some(planned) => of_request(urn, planned, goal),
             None => old.and_then(|old| violation::of_goal(urn, &GoalPlan::unchanged(old, goal), goal)),
         };
-        violates(urn, found)
+        match found {
+            Some(what) => Err(format!("resource {urn} violates plan: {what}").into()),
+            None => Ok(()),
+        }
     }
 
     /// Says what of a goal's checked inputs is not as planned.
-    pub(super) fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), String> {
+    pub(super) fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), Text> {
         let planned = self.planned(facts.urn);
         let is_replacement = planned.is_some_and(ResourcePlan::is_replacement);
         let is_judged = match facts.checked {
@@ -73,7 +80,10 @@ impl Constraint {
             Some(goal) => of_inputs(&goal.input_diff, facts),
             None => facts.old.and_then(|_| of_inputs(&PlanDiff::default(), facts)),
         };
-        violates(facts.urn, found)
+        match found {
+            Some(found) => Err(found.message(facts.urn, "properties")),
+            None => Ok(()),
+        }
     }
 
     /// Returns what is planned for a resource that was registered, or that is to go. Another one was left out; when it
@@ -84,7 +94,7 @@ impl Constraint {
     }
 
     /// Takes the next expected step of a resource, and says so when `op` does more than that.
-    pub(super) fn step(&self, urn: &Urn, op: StepOp) -> Result<(), String> {
+    pub(super) fn step(&self, urn: &Urn, op: StepOp) -> Result<(), Text> {
         let expected = {
             let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
             expected.get_mut(urn).map(VecDeque::pop_front)
@@ -101,7 +111,7 @@ impl Constraint {
 
     /// Says what speaks against giving up a managed resource for what the program reads in its place. Plans hold no reads,
     /// as those of the reference engine do not: they foresee the deletion of the copy that is given up.
-    pub(super) fn giving_up(&self, urn: &Urn) -> Result<(), String> {
+    pub(super) fn giving_up(&self, urn: &Urn) -> Result<(), Text> {
         let op = StepOp::ReadReplacement;
         let Some(planned) = self.plan.resource(urn) else {
             return Err(not_allowed(op, "no steps were expected for this resource"));
@@ -122,12 +132,12 @@ impl Constraint {
     }
 
     /// Says which published outputs are not as planned.
-    pub(super) fn outputs(&self, urn: &Urn, old: &PropertyMap, new: &PropertyMap) -> Result<(), String> {
+    pub(super) fn outputs(&self, urn: &Urn, old: &PropertyMap, new: &PropertyMap) -> Result<(), Text> {
         let goal = self.plan.resource(urn).and_then(|planned| planned.goal.as_ref());
         let unchanged = PlanDiff::default();
         let planned = goal.map_or(&unchanged, |goal| &goal.output_diff);
         match violation::of_properties(planned, old, new) {
-            Some(places) => Err(format!("resource {urn} violates plan: outputs changed: {places}")),
+            Some(found) => Err(found.message(urn, "outputs")),
             None => Ok(()),
         }
     }
@@ -150,15 +160,8 @@ impl Constraint {
     }
 }
 
-fn not_allowed(op: StepOp, reason: impl std::fmt::Display) -> String {
-    format!("{op} is not allowed by the plan: {reason}")
-}
-
-fn violates(urn: &Urn, found: Option<String>) -> Result<(), String> {
-    match found {
-        Some(what) => Err(format!("resource {urn} violates plan: {what}")),
-        None => Ok(()),
-    }
+fn not_allowed(op: StepOp, reason: impl std::fmt::Display) -> Text {
+    format!("{op} is not allowed by the plan: {reason}").into()
 }
 
 fn of_request(urn: &Urn, planned: &ResourcePlan, goal: &Goal) -> Option<String> {
@@ -168,7 +171,7 @@ fn of_request(urn: &Urn, planned: &ResourcePlan, goal: &Goal) -> Option<String> 
     }
 }
 
-fn of_inputs(planned: &PlanDiff, facts: &GoalFacts<'_>) -> Option<String> {
+fn of_inputs(planned: &PlanDiff, facts: &GoalFacts<'_>) -> Option<Differences> {
     let none = PropertyMap::new();
     let old = facts.old.map_or(&none, |old| &old.inputs);
     // What the provider makes up may be as it was where the resource is not replaced after all. Plans of the reference
@@ -180,7 +183,6 @@ fn of_inputs(planned: &PlanDiff, facts: &GoalFacts<'_>) -> Option<String> {
         Checked::Anew => planned.speaks_of(key),
     };
     violation::of_some_properties(planned, old, facts.inputs, counts)
-        .map(|places| format!("properties changed: {places}"))
 }
 
 /// Tells whether a step does no more than the planned one.

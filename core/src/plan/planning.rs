@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     executor::StepOp,
+    message::Text,
     plan::{Constraint, Plan, Recorder, ResourcePlan},
     property::PropertyMap,
     resource::{Goal, ResourceState},
@@ -71,7 +72,7 @@ impl Planning {
     ///
     /// # Errors
     /// How it violates the plan.
-    pub fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), String> {
+    pub fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), Text> {
         match &self.constraint {
             Some(constraint) => constraint.request(urn, goal, old),
             None => Ok(()),
@@ -82,7 +83,7 @@ impl Planning {
     ///
     /// # Errors
     /// How they violate the plan.
-    pub fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), String> {
+    pub fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), Text> {
         if let Some(constraint) = &self.constraint {
             constraint.inputs(facts)?;
         }
@@ -103,7 +104,7 @@ impl Planning {
     ///
     /// # Errors
     /// How it violates the plan.
-    pub fn step(&self, urn: &Urn, op: StepOp) -> Result<(), String> {
+    pub fn step(&self, urn: &Urn, op: StepOp) -> Result<(), Text> {
         if let Some(constraint) = &self.constraint {
             constraint.step(urn, op)?;
         }
@@ -117,7 +118,7 @@ impl Planning {
     ///
     /// # Errors
     /// How it violates the plan.
-    pub fn giving_up(&self, urn: &Urn) -> Result<(), String> {
+    pub fn giving_up(&self, urn: &Urn) -> Result<(), Text> {
         match &self.constraint {
             Some(constraint) => constraint.giving_up(urn),
             None => Ok(()),
@@ -135,7 +136,7 @@ impl Planning {
     ///
     /// # Errors
     /// How it violates the plan.
-    pub fn published(&self, urn: &Urn, old: &PropertyMap, new: &PropertyMap) -> Result<(), String> {
+    pub fn published(&self, urn: &Urn, old: &PropertyMap, new: &PropertyMap) -> Result<(), Text> {
         if let Some(constraint) = &self.constraint {
             constraint.outputs(urn, old, new)?;
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{
     project::number_as_text,
-    property::{Key, PropertyValue},
+    property::{Key, PropertyValue, Unknown},
 };
 
 /// Returns the text of a value: `{2}`, `{hello}`, `{map[a:{1}]}`. It is told beside others that stood or were to stand at
@@ -51,9 +51,11 @@ fn write(out: &mut String, value: &PropertyValue, others: &[&PropertyValue]) {
         PropertyValue::Output(output) if output.secret => out.push_str("[secret]"),
         PropertyValue::Output(output) => match &output.element {
             Some(element) => write(out, element, others),
-            None => out.push_str("<unknown>"),
+            None => out.push_str("output<string>{}"),
         },
-        PropertyValue::Unknown(_) => out.push_str("<unknown>"),
+        PropertyValue::Unknown(unknown) => {
+            write!(out, "output<{}>{{}}", kind_of(*unknown)).ok();
+        }
         PropertyValue::Asset(asset) => {
             write!(out, "asset {}", asset.hash).ok();
         }
@@ -66,6 +68,19 @@ fn write(out: &mut String, value: &PropertyValue, others: &[&PropertyValue]) {
         }
     }
     out.push('}');
+}
+
+/// Returns the kind of value that an unknown stands for, in the reference engine's word.
+const fn kind_of(unknown: Unknown) -> &'static str {
+    match unknown {
+        Unknown::Bool => "bool",
+        Unknown::Number => "number",
+        Unknown::String => "string",
+        Unknown::Array => "[]",
+        Unknown::Asset => "asset",
+        Unknown::Archive => "archive",
+        Unknown::Object => "object",
+    }
 }
 
 /// Tells whether the value must not be told as a whole because of what is secret in another one.

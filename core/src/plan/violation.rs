@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::{Value, json};
+
 use crate::{
+    message::{Message, Text},
     plan::{GoalPlan, PlanDiff, matching::matches, text::text},
     property::{Key, PropertyMap, PropertyValue},
     resource::{Alias, Goal, ProviderReference, UNKNOWN_ID},
@@ -186,12 +189,34 @@ fn alias_text(alias: &Alias) -> String {
     }
 }
 
-/// Says which properties are not as they were planned. Each place begins with what the run does: `+` adds, `~` changes,
-/// `-` deletes, `=` leaves the property as it is. A further `~` says that it was planned with the other value.
+/// The properties that are not as they were planned, in the order of their names.
+#[derive(Debug, Default)]
+pub(super) struct Differences {
+    reference: Vec<String>,
+    library: Vec<String>,
+    changes: Vec<Value>,
+}
+
+impl Differences {
+    /// Returns the message of them; `what` are the inputs or the outputs of the resource in the reference engine's word.
+    pub(super) fn message(&self, urn: &Urn, what: &str) -> Text {
+        let mut reference = self.reference.clone();
+        reference.sort_unstable();
+        Text::from(Message::PlanViolated {
+            urn: urn.as_str(),
+            what,
+            reference: &reference.join(", "),
+            library: &self.library.join("; "),
+            changes: &self.changes,
+        })
+    }
+}
+
+/// Finds the properties that are not as they were planned.
 ///
 /// What was to be added may be there already with another value, and what was to be changed or deleted may be so
 /// already: that is no violation.
-pub(super) fn of_properties(planned: &PlanDiff, old: &PropertyMap, new: &PropertyMap) -> Option<String> {
+pub(super) fn of_properties(planned: &PlanDiff, old: &PropertyMap, new: &PropertyMap) -> Option<Differences> {
     of_some_properties(planned, old, new, |_| true)
 }
 
@@ -201,60 +226,137 @@ pub(super) fn of_some_properties(
     old: &PropertyMap,
     new: &PropertyMap,
     counts: impl Fn(&Key) -> bool,
-) -> Option<String> {
+) -> Option<Differences> {
     let maps = [&planned.adds, &planned.updates, old, new];
     let keys: BTreeSet<&Key> = maps.into_iter().flat_map(PropertyMap::keys).collect();
-    let mut places: Vec<String> = keys
-        .into_iter()
-        .filter(|key| counts(key))
-        .filter_map(|key| match present(new, key) {
-            Some(value) => of_value(planned, key, present(old, key), value),
-            None => of_absence(planned, key, present(old, key)),
-        })
-        .collect();
-    places.sort_unstable();
-    (!places.is_empty()).then(|| places.join(", "))
+    let mut found = Differences::default();
+    for key in keys.into_iter().filter(|key| counts(key)) {
+        let place = Place::of(planned, key, present(old, key), present(new, key));
+        if place.is_violation() {
+            place.add_to(&mut found);
+        }
+    }
+    (!found.reference.is_empty()).then_some(found)
 }
 
-fn of_value(
-    planned: &PlanDiff,
-    key: &Key,
-    before: Option<&PropertyValue>,
-    value: &PropertyValue,
-) -> Option<String> {
-    let does = match before {
-        None => '+',
-        Some(before) if matches(before, value) => '=',
-        Some(_) => '~',
-    };
-    let unplanned = || {
-        let before: Vec<_> = before.into_iter().collect();
-        Some(format!("{does}{key}[{}]", text(value, &before)))
-    };
-    let expected = match (present(&planned.adds, key), present(&planned.updates, key)) {
-        (Some(expected), _) => expected,
-        // What is to be changed must be there.
-        (None, Some(_)) if does == '+' => return unplanned(),
-        (None, Some(expected)) => expected,
-        (None, None) if planned.deletes.contains(key) => return unplanned(),
-        (None, None) if does == '=' => return None,
-        (None, None) => return unplanned(),
-    };
-    (!matches(expected, value)).then(|| {
-        let beside = |other| -> Vec<_> { before.into_iter().chain([other]).collect() };
-        let (expected, value) = (text(expected, &beside(value)), text(value, &beside(expected)));
-        format!("{does}~{key}[{expected}!={value}]")
-    })
+/// One property: what is planned for it, what it was, and what it is to be.
+struct Place<'a> {
+    key: &'a Key,
+    /// What the plan does: `+` adds, `~` changes, `-` deletes, `=` leaves the property as it is.
+    planned: char,
+    expected: Option<&'a PropertyValue>,
+    before: Option<&'a PropertyValue>,
+    value: Option<&'a PropertyValue>,
 }
 
-fn of_absence(planned: &PlanDiff, key: &Key, before: Option<&PropertyValue>) -> Option<String> {
-    let expected = present(&planned.adds, key).or_else(|| present(&planned.updates, key));
-    let is_planned = match expected {
-        // What was unknown may turn out to be absent.
-        Some(expected) => matches!(expected, PropertyValue::Unknown(_)),
-        None => before.is_none() || planned.deletes.contains(key),
-    };
-    (!is_planned).then(|| format!("-{key}"))
+impl<'a> Place<'a> {
+    fn of(
+        plan: &'a PlanDiff,
+        key: &'a Key,
+        before: Option<&'a PropertyValue>,
+        value: Option<&'a PropertyValue>,
+    ) -> Self {
+        let (planned, expected) = match (present(&plan.adds, key), present(&plan.updates, key)) {
+            (Some(expected), _) => ('+', Some(expected)),
+            (None, Some(expected)) => ('~', Some(expected)),
+            (None, None) if plan.deletes.contains(key) => ('-', None),
+            (None, None) => ('=', None),
+        };
+        Self {
+            key,
+            planned,
+            expected,
+            before,
+            value,
+        }
+    }
+
+    /// Returns what the run does, in the same signs.
+    fn actual(&self) -> char {
+        match (self.before, self.value) {
+            (None, None) => '=',
+            (None, Some(_)) => '+',
+            (Some(_), None) => '-',
+            (Some(before), Some(value)) if matches(before, value) => '=',
+            (Some(_), Some(_)) => '~',
+        }
+    }
+
+    fn is_violation(&self) -> bool {
+        match (self.planned, self.expected, self.value) {
+            // What was unknown may turn out to be absent.
+            (_, Some(expected), None) => !matches!(expected, PropertyValue::Unknown(_)),
+            // What is to be changed must be there.
+            ('~', Some(_), Some(_)) if self.before.is_none() => true,
+            (_, Some(expected), Some(value)) => !matches(expected, value),
+            ('-', None, value) => value.is_some(),
+            (_, None, _) => self.actual() != '=',
+        }
+    }
+
+    fn add_to(&self, found: &mut Differences) {
+        let both = [self.expected, self.value, self.before];
+        let shown = |value: &PropertyValue| {
+            let others: Vec<_> = both.into_iter().flatten().collect();
+            text(value, &others)
+        };
+        let (planned, actual) = (self.planned, self.actual());
+        let is_planned =
+            matches!((self.expected, self.value), (Some(expected), Some(value)) if matches(expected, value));
+        let (expected, value) = (self.expected.map(shown), self.value.map(shown));
+        // The second sign compares with the planned value where there is one.
+        let sign = match (&expected, &value) {
+            (Some(_), Some(_)) => '~',
+            (Some(_), None) => '-',
+            (None, _) => actual,
+        };
+        let values = match (&expected, &value) {
+            (Some(expected), Some(value)) if !is_planned => format!("[{expected}!={value}]"),
+            (Some(one), _) | (None, Some(one)) => format!("[{one}]"),
+            (None, None) => String::new(),
+        };
+        let key = self.key;
+        found.reference.push(format!("{planned}{sign}{key}{values}"));
+        let old = self.before.map(shown);
+        let bare = |shown: &Option<String>| shown.as_deref().map_or("absent", bare_text).to_owned();
+        found.library.push(match planned {
+            '=' => format!(
+                "`{key}` was to stay {} and is to become {}",
+                bare(&old),
+                bare(&value)
+            ),
+            '-' => format!("`{key}` was to be removed and is to be {}", bare(&value)),
+            _ => format!(
+                "`{key}` was to become {} and is to be {}",
+                bare(&expected),
+                bare(&value)
+            ),
+        });
+        found.changes.push(json!({
+            "property": key.as_str(),
+            "planned": verb(planned),
+            "actual": verb(actual),
+            "expected": expected.as_deref().map(bare_text),
+            "old": old.as_deref().map(bare_text),
+            "new": value.as_deref().map(bare_text),
+        }));
+    }
+}
+
+/// Returns the word for a sign.
+const fn verb(sign: char) -> &'static str {
+    match sign {
+        '+' => "add",
+        '~' => "update",
+        '-' => "delete",
+        _ => "same",
+    }
+}
+
+/// Takes the braces of the reference engine off a value.
+fn bare_text(shown: &str) -> &str {
+    let inside = shown.strip_prefix('{').and_then(|shown| shown.strip_suffix('}'));
+    inside.unwrap_or(shown)
 }
 
 /// Null counts as absent.
@@ -277,7 +379,8 @@ mod tests {
 
     fn said(planned: (Numbers<'_>, Numbers<'_>), old: Numbers<'_>, new: Numbers<'_>) -> String {
         let diff = PlanDiff::between(&map(planned.0), &map(planned.1));
-        of_properties(&diff, &map(old), &map(new)).unwrap_or_default()
+        of_properties(&diff, &map(old), &map(new))
+            .map_or_else(String::new, |found| found.reference.join(", "))
     }
 
     #[test]
@@ -298,21 +401,48 @@ mod tests {
         assert_eq!(said(create, &[], &[("v", 5.0)]), "+~v[{2}!={5}]");
         let change = (&[("v", 1.0)][..], &[("v", 2.0)][..]);
         assert_eq!(said(change, &[("v", 1.0)], &[("v", 3.0)]), "~~v[{2}!={3}]");
-        assert_eq!(said(change, &[("v", 1.0)], &[("v", 1.0)]), "=~v[{2}!={1}]");
+        assert_eq!(said(change, &[("v", 1.0)], &[("v", 1.0)]), "~~v[{2}!={1}]");
     }
 
     #[test]
-    fn what_was_not_planned_is_named_with_what_the_run_does() {
+    fn each_place_begins_with_what_is_planned_and_what_the_run_does() {
         let nothing = (&[][..], &[][..]);
-        assert_eq!(said(nothing, &[], &[("v", 1.0)]), "+v[{1}]");
-        assert_eq!(said(nothing, &[("v", 1.0)], &[("v", 2.0)]), "~v[{2}]");
-        assert_eq!(said(nothing, &[("v", 1.0)], &[]), "-v");
+        assert_eq!(said(nothing, &[], &[("v", 1.0)]), "=+v[{1}]");
+        assert_eq!(said(nothing, &[("v", 1.0)], &[("v", 2.0)]), "=~v[{2}]");
+        assert_eq!(said(nothing, &[("v", 1.0)], &[]), "=-v");
         let delete = (&[("v", 1.0)][..], &[][..]);
-        assert_eq!(said(delete, &[("v", 1.0)], &[("v", 1.0)]), "=v[{1}]");
+        assert_eq!(said(delete, &[("v", 1.0)], &[("v", 1.0)]), "-=v[{1}]");
         let change = (&[("v", 1.0)][..], &[("v", 2.0)][..]);
-        assert_eq!(said(change, &[], &[("v", 2.0)]), "+v[{2}]");
+        assert_eq!(said(change, &[], &[("v", 2.0)]), "~~v[{2}]");
+        assert_eq!(said(change, &[("v", 1.0)], &[]), "~-v[{2}]");
         let create = (&[][..], &[("v", 2.0)][..]);
-        assert_eq!(said(create, &[], &[]), "-v");
+        assert_eq!(said(create, &[("v", 1.0)], &[]), "+-v[{2}]");
+    }
+
+    #[test]
+    fn a_violation_gives_planned_old_and_new_as_data_and_in_words() {
+        let diff = PlanDiff::between(&map(&[("v", 1.0)]), &map(&[("v", 2.0)]));
+        let found = of_properties(&diff, &map(&[("v", 1.0)]), &map(&[("v", 3.0)])).unwrap();
+        assert_eq!(
+            found.changes,
+            [json!({
+                "property": "v", "planned": "update", "actual": "update", "expected": "2", "old": "1", "new": "3",
+            })]
+        );
+        let urn = Urn::new("dev", "shop", "", "test:index:Thing", "a");
+        let text = found.message(&urn, "properties");
+        assert_eq!(
+            text.reference(),
+            format!("resource {urn} violates plan: properties changed: ~~v[{{2}}!={{3}}]")
+        );
+        assert_eq!(
+            text.library(),
+            format!(
+                "the properties of the resource {urn} are not as planned: `v` was to become 2 and is to be 3"
+            )
+        );
+        let gone = of_properties(&diff, &map(&[("v", 1.0)]), &map(&[])).unwrap();
+        assert_eq!(gone.library, ["`v` was to become 2 and is to be absent"]);
     }
 
     #[test]
@@ -320,11 +450,13 @@ mod tests {
         let secret = |number: f64| PropertyMap::from_iter([("v", PropertyValue::secret(number.into()))]);
         let (none, plain) = (PropertyMap::new(), map(&[("v", 1.0)]));
         let said = |planned: &PropertyMap, old: &PropertyMap, new: &PropertyMap| {
-            of_properties(&PlanDiff::between(&none, planned), old, new).unwrap_or_default()
+            let found = of_properties(&PlanDiff::between(&none, planned), old, new).unwrap_or_default();
+            assert!(!format!("{found:?}").contains("{1}"), "{found:?}");
+            found.reference.join(", ")
         };
         assert_eq!(said(&secret(1.0), &none, &plain), "+~v[{[secret]}!={[secret]}]");
         assert_eq!(said(&plain, &none, &secret(1.0)), "+~v[{[secret]}!={[secret]}]");
-        assert_eq!(said(&none, &secret(1.0), &plain), "~v[{[secret]}]");
+        assert_eq!(said(&none, &secret(1.0), &plain), "=~v[{[secret]}]");
     }
 
     #[test]
@@ -334,8 +466,8 @@ mod tests {
             adds,
             ..PlanDiff::default()
         };
-        assert_eq!(of_properties(&planned, &map(&[]), &map(&[("v", 7.0)])), None);
-        assert_eq!(of_properties(&planned, &map(&[]), &map(&[])), None);
+        assert!(of_properties(&planned, &map(&[]), &map(&[("v", 7.0)])).is_none());
+        assert!(of_properties(&planned, &map(&[]), &map(&[])).is_none());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use semver::Version;
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    message::Message,
     plugin::{PluginCommand, PluginKind, PluginSettings},
 };
 
@@ -60,7 +61,7 @@ pub struct FoundPlugin {
 /// Looks for a plugin. Reads folders, so it blocks.
 ///
 /// # Errors
-/// [`ErrorKind::Plugin`] when there is none; the message is that of the reference engine.
+/// [`ErrorKind::Plugin`] when there is none; the message lists the places that were searched.
 pub fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<FoundPlugin> {
     // Part of the SDK that the program uses: an executable of that name belongs to another installation.
     if query.kind == PluginKind::Resource
@@ -78,11 +79,8 @@ pub fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<FoundPlugi
             return Ok(found(program, PluginOrigin::Directory, None));
         }
     }
-    for directory in settings.path.iter().flat_map(std::env::split_paths) {
-        // An empty entry would mean the working directory, which is not ours to interpret.
-        if directory.is_absolute()
-            && let Some(program) = executable(directory.join(&file_name))
-        {
+    for directory in path_folders(settings) {
+        if let Some(program) = executable(directory.join(&file_name)) {
             return Ok(found(program, PluginOrigin::Path, None));
         }
     }
@@ -91,7 +89,7 @@ pub fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<FoundPlugi
     {
         return Ok(found(program, PluginOrigin::Cache, version));
     }
-    Err(missing(query))
+    Err(missing(query, &searched(settings, query)))
 }
 
 fn found(program: PathBuf, origin: PluginOrigin, version: Option<Version>) -> FoundPlugin {
@@ -105,17 +103,86 @@ fn found(program: PathBuf, origin: PluginOrigin, version: Option<Version>) -> Fo
     }
 }
 
-fn missing(query: &PluginQuery) -> Error {
-    let at_version = query
-        .version
-        .as_ref()
-        .map(|version| format!("at version v{version} "))
-        .unwrap_or_default();
-    let kind = query.kind.name();
-    let file_name = query.file_name();
+/// Returns the folders of the `PATH`. An empty entry would mean the working directory, which is not ours to interpret.
+fn path_folders(settings: &PluginSettings) -> impl Iterator<Item = PathBuf> {
+    let folders = settings.path.iter().flat_map(std::env::split_paths);
+    folders.filter(|folder| folder.is_absolute())
+}
+
+/// Returns every place that was searched in vain, with the reason why it did not fit.
+fn searched(settings: &PluginSettings, query: &PluginQuery) -> Vec<(String, String)> {
+    let folders = settings.directories.iter().cloned();
+    let mut places: Vec<_> = folders
+        .chain(path_folders(settings))
+        .map(|folder| {
+            let reason = misfit(&folder, &query.file_name());
+            (folder.display().to_string(), reason)
+        })
+        .collect();
+    if let Some(cache) = &settings.cache {
+        places.push((cache.display().to_string(), misfit_of_cache(cache, query)));
+    }
+    if places.is_empty() {
+        let place = "folders of the engine".to_owned();
+        places.push((place, "it was given none to search".to_owned()));
+    }
+    places
+}
+
+/// Returns why a folder does not hold the plugin's executable.
+fn misfit(folder: &Path, file_name: &str) -> String {
+    if !folder.is_dir() {
+        return "there is no such folder".to_owned();
+    }
+    match fs::metadata(folder.join(file_name)) {
+        Ok(metadata) if metadata.is_dir() => format!("{file_name} is a folder"),
+        Ok(_) => format!("{file_name} is not executable"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => format!("it has no {file_name}"),
+        Err(error) => format!("{file_name} cannot be looked at: {error}"),
+    }
+}
+
+/// Returns why the folder of installed plugins does not hold the plugin.
+fn misfit_of_cache(cache: &Path, query: &PluginQuery) -> String {
+    let Ok(entries) = fs::read_dir(cache) else {
+        return "there is no such folder".to_owned();
+    };
+    let mut others = Vec::new();
+    for entry in entries.flatten() {
+        let folder = entry.file_name();
+        let Some(folder) = folder.to_str() else { continue };
+        let Some(version) = installed_version(folder, query) else {
+            continue;
+        };
+        let version = version.map_or_else(|| "a version that is not named".to_owned(), |it| it.to_string());
+        others.push(
+            if is_temporary(folder) || cache.join(format!("{folder}.partial")).exists() {
+                format!("the installation of {version} was not completed")
+            } else if executable(entry.path().join(query.file_name())).is_none() {
+                format!("{folder}: {}", misfit(&entry.path(), &query.file_name()))
+            } else {
+                format!("it has {version}")
+            },
+        );
+    }
+    others.sort_unstable();
+    match others.is_empty() {
+        true => "the plugin is not installed there".to_owned(),
+        false => others.join(", "),
+    }
+}
+
+fn missing(query: &PluginQuery, places: &[(String, String)]) -> Error {
+    let version = query.version.as_ref().map(ToString::to_string);
     Error::new(
         ErrorKind::Plugin,
-        format!("no {kind} plugin '{file_name}' found in the workspace {at_version}or on your $PATH"),
+        Message::PluginNotFound {
+            kind: query.kind.name(),
+            name: &query.name,
+            executable: &query.file_name(),
+            version: version.as_deref(),
+            places,
+        },
     )
     .with_provider(query.name.clone())
     .with_phase("load")

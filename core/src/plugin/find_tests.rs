@@ -150,17 +150,51 @@ fn a_command_of_the_host_serves_whatever_executables_there_are() {
 }
 
 #[test]
-fn a_miss_reads_as_in_the_reference_engine() {
+fn a_miss_has_the_reference_engine_s_text_for_tools() {
     let folders = Folders::new();
     let error = find(&folders.settings(), &query(None)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Plugin);
     assert_eq!(
-        error.message(),
+        error.reference_message(),
         "no resource plugin 'pulumi-resource-files' found in the workspace or on your $PATH"
     );
     let error = find(&folders.settings(), &query(Some("1.2.3"))).unwrap_err();
     assert_eq!(
-        error.message(),
+        error.reference_message(),
         "no resource plugin 'pulumi-resource-files' found in the workspace at version v1.2.3 or on your $PATH"
+    );
+}
+
+#[test]
+fn a_miss_lists_every_place_with_the_reason_why_it_did_not_fit() {
+    let folders = Folders::new();
+    folders.file("second/pulumi-resource-files", 0o644);
+    folders.file("path/other", 0o755);
+    folders.installed("resource-files-v1.0.0");
+    folders.installed("resource-files-v1.1.0");
+    folders.file("cache/resource-files-v1.1.0.partial", 0o644);
+    folders.file("cache/resource-files-v1.2.0/pulumi-resource-files", 0o644);
+    let error = find(&folders.settings(), &query(Some("1.2.3"))).unwrap_err();
+    let place = |name: &str| folders.path(name).display().to_string();
+    let expected = [
+        "the resource plugin `files` in version 1.2.3 was not found (executable pulumi-resource-files):"
+            .to_owned(),
+        format!("  {}: there is no such folder", place("first")),
+        format!("  {}: pulumi-resource-files is not executable", place("second")),
+        format!("  {}: it has no pulumi-resource-files", place("path")),
+        format!(
+            "  {}: it has 1.0.0, resource-files-v1.2.0: pulumi-resource-files is not executable, the installation of \
+             1.1.0 was not completed",
+            place("cache")
+        ),
+    ];
+    assert_eq!(error.message(), expected.join("\n"));
+    let arguments = error.message_arguments().unwrap();
+    assert_eq!(arguments["version"], "1.2.3");
+    assert_eq!(arguments["places"].as_array().unwrap().len(), 4);
+    let nowhere = find(&PluginSettings::default(), &query(None)).unwrap_err();
+    assert!(
+        nowhere.message().contains("it was given none to search"),
+        "{nowhere}"
     );
 }

@@ -158,7 +158,7 @@ mod tests {
             .lock()
             .unwrap()
             .iter()
-            .map(|line| line.message.len())
+            .map(|line| line.message.reference().len())
             .collect();
         assert_eq!(lengths, [16384, 16384, 7232]);
     }

@@ -68,9 +68,9 @@ async fn a_plugin_gets_its_arguments_and_environment_and_is_heard_after_its_port
     assert_eq!(process.port(), 4711);
     assert_eq!(process.folder(), Some(folder.path()));
     let mut lines = [seen.recv().await.unwrap(), seen.recv().await.unwrap()];
-    lines.sort_by(|left, right| right.message.cmp(&left.message));
+    lines.sort_by(|left, right| right.message.reference().cmp(left.message.reference()));
     assert_eq!(lines[0], Diagnostic::new(Severity::Debug, "127.0.0.1:1 yes shop"));
-    assert!(lines[1].message.starts_with('/'));
+    assert!(lines[1].message.reference().starts_with('/'));
     process.close().await;
     assert_eq!(process.exit().unwrap(), asked_to_end());
 }
@@ -135,7 +135,10 @@ async fn a_plugin_gets_the_host_s_variables_as_they_were_when_it_was_asked_for()
     )
     .await
     .unwrap();
-    assert_eq!(seen.recv().await.unwrap().message, "of the host yes found");
+    assert_eq!(
+        seen.recv().await.unwrap().message.reference(),
+        "of the host yes found"
+    );
     process.close().await;
 }
 
@@ -191,7 +194,11 @@ async fn an_unexpected_end_is_reported_with_the_last_lines() {
             break diagnostic.message;
         }
     };
-    assert!(report.starts_with("plugin [/bin/sh] exited prematurely: exit status 7"));
+    assert!(
+        report
+            .reference()
+            .starts_with("plugin [/bin/sh] exited prematurely: exit status 7")
+    );
 }
 
 #[tokio::test]

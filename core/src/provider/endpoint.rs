@@ -184,7 +184,7 @@ mod tests {
         events
             .diagnostics()
             .into_iter()
-            .map(|said| said.message)
+            .map(|said| said.message.library().to_owned())
             .collect()
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{error::Error, property::PropertyMap, provider::ViewStep};
+use crate::{error::Error, message::Text, property::PropertyMap, provider::ViewStep};
 
 /// The result of a provider's call.
 pub type ProviderResult<T> = Result<T, ProviderError>;
@@ -117,11 +117,20 @@ impl ProviderError {
         }
     }
 
+    /// Returns the message for tools and for people: an error of the engine's may have other words for people.
+    pub(crate) fn text(&self) -> Text {
+        let cause = self.cause.as_ref().map(Error::text);
+        match cause.filter(|text| text.reference() == self.message) {
+            Some(text) => text.clone(),
+            None => Text::from(&self.message),
+        }
+    }
+
     /// Creates the error of a call that did not reach the provider.
     pub(crate) fn unreached(error: &Error) -> Self {
         Self {
             cause: Some(error.clone()),
-            ..Self::new(ProviderStatus::Unavailable, error.message())
+            ..Self::new(ProviderStatus::Unavailable, error.text().reference())
         }
     }
 

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
+    message::Text,
     plugin::{FoundPlugin, PluginKind},
 };
 
@@ -129,7 +130,13 @@ async fn work(
     }
     match installer.install(request.clone()).await? {
         Installation::Done => look_again(&parts, &request, "was installed by the host").await,
-        Installation::Declined => Err(missing),
+        Installation::Declined => {
+            let declined = |text: &str| {
+                format!("{text}\n  the installer of the host: it declined to install the plugin")
+            };
+            let text = missing.text().map(str::to_owned, declined);
+            Err(missing.with_text(text))
+        }
     }
 }
 
@@ -149,6 +156,12 @@ async fn look_again(
         "the {kind} plugin '{name}'{} {said}, but is not where the engine looks for plugins",
         at_version.unwrap_or_default()
     );
+    // The places that were searched stand below its first line.
+    let places = missing
+        .message()
+        .split_once('\n')
+        .map_or("", |(_, places)| places);
+    let text = Text::pair(text.clone(), format!("{text}:\n{places}"));
     let folder = version.map_or_else(String::new, |version| format!("-v{version}"));
     Err(Error::new(ErrorKind::Plugin, text)
         .with_provider(name.as_str())

@@ -309,7 +309,7 @@ async fn an_installation_that_leaves_nothing_to_be_found_names_the_plugin() {
     let idle = fixture(|host| host.idle = true);
     let error = installed(&idle, None).await.unwrap_err();
     assert_eq!(
-        error.message(),
+        error.text().reference(),
         "the resource plugin 'files' at version v1.2.0 was installed by the host, but is not where the engine looks for \
          plugins"
     );
@@ -323,7 +323,7 @@ async fn an_installation_that_leaves_nothing_to_be_found_names_the_plugin() {
     let said = fixture(|host| host.installed = true);
     let error = installed(&said, None).await.unwrap_err();
     assert_eq!(
-        error.message(),
+        error.text().reference(),
         "the resource plugin 'files' is installed, as the host says, but is not where the engine looks for plugins"
     );
     assert_eq!(said.host.asked(), ["installed? files"]);
@@ -337,8 +337,13 @@ async fn a_plugin_that_the_host_does_not_install_is_missing_as_ever() {
     });
     let error = installed(&fixture, None).await.unwrap_err();
     assert_eq!(
-        error.message(),
+        error.reference_message(),
         "no resource plugin 'pulumi-resource-files' found in the workspace or on your $PATH"
+    );
+    let last = error.message().lines().last();
+    assert_eq!(
+        last,
+        Some("  the installer of the host: it declined to install the plugin")
     );
 }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
+    message::Message,
     plugin::{
         DiagnosticSink, FoundPlugin, Inheritance, PluginEnvironment, PluginOrigin, PluginQuery,
         PluginSettings, PluginTimeouts, find,
@@ -235,7 +236,10 @@ impl ProviderLoader {
         {
             let name = query(&wish.request()).file_name();
             let place = plugin.command.program.display();
-            sink(Diagnostic::warning(format!("using {name} from $PATH at {place}")));
+            sink(Diagnostic::warning(Message::PluginOnPath {
+                executable: &name,
+                place: &place.to_string(),
+            }));
         }
         let launch = Launch::prepare(wish, plugin.command, context, Inheritance::now(), parts).await?;
         let lease = parts.pool.lease(Arc::new(launch));

@@ -216,7 +216,7 @@ async fn a_resolver_may_leave_it_to_the_engine_which_names_what_is_missing() {
     parts.resolver = Some(Arc::new(Answer(Ok(Resolution::Default))));
     let error = failure(&parts).await;
     assert_eq!(
-        error.message(),
+        error.reference_message(),
         "no resource plugin 'pulumi-resource-files' found in the workspace or on your $PATH"
     );
     assert_eq!(
@@ -359,7 +359,9 @@ async fn a_plugin_older_than_asked_for_is_warned_of() {
     let kept = Arc::clone(&seen);
     let context = PluginContext {
         sink: Some(Arc::new(move |diagnostic: Diagnostic| {
-            kept.lock().unwrap().push(diagnostic.message);
+            kept.lock()
+                .unwrap()
+                .push(diagnostic.message.reference().to_owned());
         })),
         ..PluginContext::default()
     };

@@ -141,7 +141,7 @@ impl ProviderSettings {
             match checked.get("version") {
                 Some(version) if version != wanted => {
                     return Err(format!(
-                        "attempted to change version from {} to {}",
+                        "attempted to change version from {:?} to {:?}",
                         wanted.as_str().unwrap_or_default(),
                         version.as_str().unwrap_or_default()
                     ));

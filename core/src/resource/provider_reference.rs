@@ -33,8 +33,9 @@ impl ProviderReference {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when a part is missing or the URN is not that of a provider.
     pub fn parse(text: &str) -> Result<Self> {
-        let bad = || Error::invalid(format!("could not parse provider reference: {text:?}"));
-        let (urn, id) = text.rsplit_once("::").ok_or_else(bad)?;
+        // As with the reference engine, the error names what should have been a URN, without the id.
+        let (urn, id) = text.rsplit_once("::").unwrap_or((text, ""));
+        let bad = || Error::invalid(format!("could not parse provider reference: {urn:?}"));
         let urn = Urn::parse(urn).map_err(|_| bad())?;
         let is_provider = urn
             .resource_type()

@@ -40,9 +40,10 @@ async fn warnings(operation: Operation) -> Vec<String> {
         if let EventPayload::Diagnostic(diagnostic) = &event.payload
             && diagnostic
                 .message
+                .library()
                 .contains("has been changed since it was last written")
         {
-            found.push(diagnostic.message.clone());
+            found.push(diagnostic.message.library().to_owned());
         }
     }
     found

@@ -115,7 +115,7 @@ async fn update(stack: &Stack, value: &'static [(&'static str, &'static str)]) -
 
 fn warnings(result: &OperationResult) -> usize {
     let said = result.diagnostics.iter();
-    said.filter(|said| said.message.contains("does not support autonaming"))
+    said.filter(|said| said.message.reference().contains("does not support autonaming"))
         .count()
 }
 

@@ -23,8 +23,8 @@ async fn a_cancellation_reaches_every_provider_and_what_ran_is_recorded() {
     assert_eq!(provider.cancelled(), 1);
     let error = result.error.clone().unwrap();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    assert_eq!(error.message(), "BAIL: update canceled");
-    assert_eq!(error.words(), "update canceled");
+    assert_eq!(error.message(), "update canceled");
+    assert_eq!(error.reference_message(), "BAIL: canceled");
     assert!(
         result.tree().ends_with("\nupdate canceled\n"),
         "{}",
@@ -84,7 +84,7 @@ async fn a_cancelled_destroy_says_so_by_its_own_name() {
     provider.entered.notified().await;
     operation.cancel();
     let result = operation.wait().await;
-    assert_eq!(result.error.clone().unwrap().message(), "BAIL: destroy canceled");
+    assert_eq!(result.error.clone().unwrap().message(), "destroy canceled");
     assert_eq!(result.outcome, OperationOutcome::Canceled);
     let tree = result.tree();
     assert!(
@@ -94,7 +94,7 @@ async fn a_cancelled_destroy_says_so_by_its_own_name() {
     let said: Vec<_> = result
         .diagnostics
         .iter()
-        .map(|said| said.message.as_str())
+        .map(|said| said.message.reference())
         .collect();
     assert_eq!(said, ["update canceled"], "the reference engine's word");
     let mut events = operation.events();
@@ -137,7 +137,7 @@ async fn a_cancellation_before_the_first_step_changes_nothing() {
     operation.cancel();
     let result = operation.wait().await;
     let error = result.error.clone().unwrap();
-    assert_eq!(error.message(), "BAIL: update canceled");
+    assert_eq!(error.message(), "update canceled");
     assert!(provider.calls.lock().unwrap().is_empty());
     let names: Vec<_> = result
         .snapshot

@@ -103,6 +103,10 @@ async fn a_passphrase_that_is_not_the_salts_is_told_before_anything_happens() {
     for (options, text) in failures {
         let error = stack.update(options).wait().await.error.clone().unwrap();
         assert_eq!((error.kind(), error.message()), (ErrorKind::Decrypt, text));
+        let of_a_value = text.contains("fixtures:token");
+        assert_eq!(error.config_key(), of_a_value.then_some("fixtures:token"));
+        let cause = std::error::Error::source(&error).unwrap();
+        assert_eq!(cause.to_string(), "incorrect passphrase");
     }
     assert!(told.lock().unwrap().is_empty());
 }

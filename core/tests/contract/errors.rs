@@ -106,7 +106,7 @@ async fn a_glob_that_matches_nothing_is_told_in_the_result_and_in_no_event() {
         let result = operation.wait().await;
         assert!(result.error.is_none(), "{:?}", result.error);
         assert!(!heard.iter().any(is_said), "{heard:?}");
-        let said = result.diagnostics.iter().map(|said| said.message.as_str());
+        let said = result.diagnostics.iter().map(|said| said.message.reference());
         said.collect::<Vec<_>>().join("\n")
     };
     let [update, refresh, destroy] = [

@@ -96,7 +96,7 @@ async fn what_depends_by_a_key_that_is_no_input_on_an_untargeted_creation_is_ref
     assert!(
         error
             .message()
-            .contains("which was was not specified in --target list"),
+            .contains("which does not exist yet and is not among the targets"),
         "{error}"
     );
     assert!(record(&result, "b").is_none());

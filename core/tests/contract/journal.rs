@@ -262,3 +262,38 @@ async fn a_read_of_what_is_recorded_begins_before_the_provider_is_called_too() {
     }
     assert_eq!(begun.len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replacement_is_told_as_a_step_of_its_own_that_changes_no_record() {
+    let provider = Arc::new(Scripted::default());
+    let (receiver, settings) = receiver(&provider, None);
+    let stack = stack(&provider, settings).await;
+    updated(&stack, &[("base", "1")], &[]).await;
+    receiver.entries.lock().unwrap().clear();
+    let before = stack.snapshot().await.unwrap();
+    let result = updated(&stack, &[("base", "2")], &[]).await;
+    let entries = receiver.entries.lock().unwrap();
+    let mut told = Vec::new();
+    let mut ledger = Ledger::new(before);
+    for (entry, _) in entries.iter() {
+        ledger.apply(entry).unwrap();
+        integrity::verify(&ledger.compose().unwrap()).unwrap();
+        match &entry.record {
+            JournalRecord::Begin {
+                op: StepOp::Replace,
+                old,
+                new,
+                ..
+            } => told.push(format!("begin {} {}", old.is_some(), new.is_some())),
+            JournalRecord::Success {
+                op: StepOp::Replace,
+                removed,
+                marked,
+                ..
+            } => told.push(format!("success {} {}", removed.len(), marked.len())),
+            _ => {}
+        }
+    }
+    assert_eq!(told, ["begin true true", "success 0 0"]);
+    assert_eq!(ledger.compose().unwrap().resources, result.snapshot.resources);
+}

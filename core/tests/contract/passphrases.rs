@@ -151,7 +151,7 @@ async fn a_reference_reads_a_stack_of_another_passphrase_that_the_referring_stac
     // Without it, the error names the stack that cannot be read.
     let stack = engine.stack("shop/dev", referring("another")).await.unwrap();
     let result = stack.update(OperationOptions::default()).wait().await;
-    let said = result.diagnostics.iter().map(|said| said.message.as_str());
+    let said = result.diagnostics.iter().map(|said| said.message.library());
     let told: Vec<&str> = said.collect();
     assert!(
         told.iter()

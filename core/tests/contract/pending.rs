@@ -20,13 +20,16 @@ async fn said(operation: Operation) -> (Vec<String>, usize) {
     let result = operation.wait().await;
     assert!(result.error.is_none(), "{:?}", result.error);
     let is_about = |message: &str| message.contains("::a, interrupted while updating");
-    let in_result = result.diagnostics.iter().map(|said| said.message.clone());
+    let in_result = result
+        .diagnostics
+        .iter()
+        .map(|said| said.message.reference().to_owned());
     let in_result = in_result.filter(|message| is_about(message)).collect();
     let mut events = operation.events();
     let mut in_events = 0;
     while let Some(event) = events.next().await {
         if let EventPayload::Diagnostic(said) = &event.payload
-            && is_about(&said.message)
+            && is_about(said.message.reference())
         {
             in_events += 1;
         }

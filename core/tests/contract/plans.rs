@@ -35,14 +35,14 @@ async fn a_preview_keeps_a_plan_without_a_document_and_an_update_can_be_held_to_
     let steps: Vec<_> = preview
         .steps
         .iter()
-        .map(|step| plan.resource(&step.metadata.urn).unwrap().steps.clone())
+        .map(|step| plan.resource(&step.step.metadata.urn).unwrap().steps.clone())
         .collect();
     assert_eq!(steps, vec![vec![StepOp::Create]; 2]);
 
     let other = run(held_to(Arc::clone(&plan)), &[("a", "2")]).wait().await;
     let error = other.error.as_ref().unwrap();
     assert_eq!(error.kind(), ErrorKind::Failed);
-    assert!(error.message().contains("violates plan"), "{error}");
+    assert!(error.reference_message().contains("violates plan"), "{error}");
     assert!(other.plan.is_none());
 
     let document = GivenPlan::Document(plan.write().await.unwrap().into());
@@ -131,7 +131,7 @@ async fn a_strict_update_whose_preview_fails_says_why_and_touches_nothing() {
     let mut said = false;
     while let Some(event) = events.next().await {
         ended = matches!(event.payload, EventPayload::Cancel);
-        said |= matches!(&event.payload, EventPayload::Diagnostic(said) if said.message.contains("Duplicate resource URN"));
+        said |= matches!(&event.payload, EventPayload::Diagnostic(said) if said.message.reference().contains("Duplicate resource URN"));
     }
     assert!(ended && said);
 }

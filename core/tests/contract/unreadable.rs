@@ -47,6 +47,7 @@ async fn what_an_unreadable_call_may_have_done_is_asked_about_at_the_next_operat
     let told = result.diagnostics.iter().any(|diagnostic| {
         diagnostic
             .message
+            .reference()
             .contains("unreadable, interrupted while creating")
     });
     assert!(told, "{:?}", result.diagnostics);

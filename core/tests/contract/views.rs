@@ -376,7 +376,7 @@ async fn a_resource_is_not_lost_over_steps_on_views_that_make_no_sense() {
     let said: Vec<_> = result
         .diagnostics
         .iter()
-        .map(|said| said.message.as_str())
+        .map(|said| said.message.reference())
         .collect();
     assert_eq!(
         said,

@@ -177,7 +177,17 @@ async fn what_recorded_providers_need_is_installed_before_the_operation_unless_t
         let result = opened.destroy(options).wait().await;
         let error = result.error.clone().unwrap();
         let missing = "no resource plugin 'pulumi-resource-echo' found in the workspace at version v1.2.3 or on your $PATH";
-        assert!(error.message().contains(missing), "{}", error.message());
+        assert!(
+            error.reference_message().contains(missing),
+            "{}",
+            error.reference_message()
+        );
+        assert!(
+            error
+                .message()
+                .contains("the resource plugin `echo` in version 1.2.3 was not found"),
+            "{error}"
+        );
         // Beforehand, and when somebody needs it.
         assert_eq!(installer.take(), vec!["echo@1.2.3"; asked]);
     }

@@ -102,7 +102,7 @@ async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_t
     assert_eq!(result.changes.get("create"), Some(&2));
     let said = &result.diagnostics[0];
     assert_eq!(
-        (said.severity, said.message.as_str()),
+        (said.severity, said.message.library()),
         (Severity::Warning, "look out")
     );
     assert_eq!(said.urn.as_ref(), Some(&Urn::root_stack("dev", "shop")));
@@ -122,7 +122,7 @@ async fn an_error_of_the_program_is_told_once_and_a_bail_is_told_by_the_program_
     let said: Vec<&str> = result
         .diagnostics
         .iter()
-        .map(|said| said.message.as_str())
+        .map(|said| said.message.library())
         .collect();
     assert_eq!(said, ["an unhandled error occurred: no such region"]);
 
@@ -149,7 +149,7 @@ async fn an_error_of_the_program_is_told_once_and_a_bail_is_told_by_the_program_
     let said: Vec<&str> = result
         .diagnostics
         .iter()
-        .map(|said| said.message.as_str())
+        .map(|said| said.message.library())
         .collect();
     assert_eq!(said, ["my own words"]);
 }

@@ -78,7 +78,7 @@ async fn programs_of_the_python_sdk_run_side_by_side_and_fail_with_their_own_wor
         let said: Vec<&str> = result
             .diagnostics
             .iter()
-            .map(|said| said.message.as_str())
+            .map(|said| said.message.library())
             .collect();
         assert_eq!(said, ["twenty of them"], "{name}");
         let echoes = result

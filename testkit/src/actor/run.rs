@@ -151,6 +151,6 @@ pub(super) fn broken(message: impl Into<String>) -> Value {
 pub(super) fn error(error: &Error) -> Value {
     json!({
         "kind": error.kind().name(), "message": error.message(), "urn": error.urn(),
-        "provider": error.provider(), "phase": error.phase(),
+        "provider": error.provider(), "phase": error.phase(), "referenceMessage": error.reference_message(),
     })
 }

@@ -47,6 +47,10 @@ pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation,
                 .message
                 .as_deref()
                 .is_none_or(|part| text(error, "message").contains(part))
+            && expected
+                .reference
+                .as_deref()
+                .is_none_or(|part| text(error, "referenceMessage").contains(part))
             && expected.about.as_deref().is_none_or(|name| name == about);
         if !right {
             wrong.push(format!("the error is {error}, not {expected:?}"));

@@ -62,6 +62,8 @@ pub struct ErrorExpectation {
     pub kind: Option<String>,
     /// A part of its message.
     pub message: Option<String>,
+    /// A part of the text that the reference engine gives it.
+    pub reference: Option<String>,
     /// The name of the resource that it is about.
     pub about: Option<String>,
 }

@@ -16,7 +16,7 @@ pub(super) fn write(payload: &mut Object<'_>, diagnostic: &Diagnostic, redactor:
     if let Some(prefix) = prefix(diagnostic.severity) {
         payload.string("prefix", prefix);
     }
-    let mut message = redactor.scrub(&diagnostic.message).into_owned();
+    let mut message = redactor.scrub(diagnostic.message.reference()).into_owned();
     message.push('\n');
     payload.string("message", &message);
     payload.string("color", COLOR);

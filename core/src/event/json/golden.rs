@@ -77,7 +77,7 @@ fn event(line: &str) -> EngineEvent {
             },
             "diagnosticEvent" => EventPayload::Diagnostic(Diagnostic {
                 severity: serde_json::from_value::<Severity>(payload["severity"].clone()).unwrap(),
-                message: text(&payload["message"]).strip_suffix('\n').unwrap().to_owned(),
+                message: text(&payload["message"]).strip_suffix('\n').unwrap().into(),
                 urn: payload.get("urn").map(|urn| text(urn).parse().unwrap()),
                 stream_id: 0,
                 ephemeral: false,

@@ -1,7 +1,6 @@
 //! Where the engine puts its events: one sink for an operation, any number of listeners.
 
 use std::{
-    borrow::Cow,
     collections::BTreeMap,
     fmt,
     sync::{
@@ -133,7 +132,7 @@ impl EventSink {
     }
 
     fn scrubbed(&self, mut diagnostic: Diagnostic) -> Diagnostic {
-        if let Cow::Owned(scrubbed) = self.0.redactor.scrub(&diagnostic.message) {
+        if let Some(scrubbed) = diagnostic.message.scrubbed(|text| self.0.redactor.scrub(text)) {
             diagnostic.message = scrubbed;
         }
         diagnostic

@@ -15,6 +15,7 @@ struct Line<'a> {
     depth: usize,
     /// True when no sibling follows.
     last: bool,
+    has_children: bool,
 }
 
 impl<'a> Layout<'a> {
@@ -39,7 +40,12 @@ impl<'a> Layout<'a> {
         push_siblings(&mut waiting, &roots, 0);
         while let Some((index, depth, last)) = waiting.pop() {
             let row = &rows[index];
-            lines.push(Line { row, depth, last });
+            lines.push(Line {
+                row,
+                depth,
+                last,
+                has_children: !children[index].is_empty(),
+            });
             push_siblings(&mut waiting, &children[index], depth + 1);
         }
         Self { lines }
@@ -63,6 +69,14 @@ impl<'a> Layout<'a> {
             }
             writeln!(formatter, "{}", line.row)?;
             open.push(!line.last);
+            for detail in line.row.details() {
+                formatter.write_str("     ")?;
+                for has_more in open.iter().skip(1) {
+                    formatter.write_str(if *has_more { "│  " } else { "   " })?;
+                }
+                formatter.write_str(if line.has_children { "│    " } else { "     " })?;
+                writeln!(formatter, "{detail}")?;
+            }
         }
         Ok(())
     }

@@ -2,26 +2,45 @@
 
 mod layout;
 mod row;
+mod value;
 
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt};
 
 use crate::{
-    event::{StepEvent, StepMetadata},
+    event::{StepMetadata, StepResult},
+    secrets::Redactor,
+    token::TypeToken,
     urn::Urn,
 };
 
 use layout::Layout;
 use row::Row;
 
-/// Draws the steps of an operation, with the counts of its summary as totals.
-#[must_use]
-pub fn render(steps: &[Arc<StepEvent>], counts: &BTreeMap<&'static str, u64>) -> String {
-    let mut tree = StepTree::of(steps.iter().map(|step| &step.metadata)).with_counts(counts.clone());
-    tree.done = steps.first().is_some_and(|step| !step.planning);
-    tree.to_string()
+/// A resource that has no step: its type and its parent.
+pub(crate) type Standing = (TypeToken, Option<Urn>);
+
+/// Draws the steps of an operation, with the counts of its summary as totals. `standing` finds resources that have no step
+/// and stand above those that have; texts are shown without the secrets that `redactor` knows.
+pub(crate) fn render(
+    steps: &[StepResult],
+    counts: &BTreeMap<&'static str, u64>,
+    redactor: &Redactor,
+    standing: impl Fn(&Urn) -> Option<Standing>,
+) -> String {
+    let mut tree = StepTree {
+        redactor: redactor.clone(),
+        ..StepTree::default()
+    };
+    for result in steps {
+        let place = tree.add(&result.step.metadata);
+        tree.rows[place].end(result);
+    }
+    tree.add_ancestors(standing);
+    tree.done = steps.first().is_some_and(|result| !result.step.planning);
+    tree.with_counts(counts.clone()).to_string()
 }
 
 /// A readable picture of steps: what `print(plan)` shows. It has no colours.
@@ -29,14 +48,20 @@ pub fn render(steps: &[Arc<StepEvent>], counts: &BTreeMap<&'static str, u64>) ->
 /// ```text
 ///     shop-dev (Stack)
 ///  +  ├─ index (files:index:File)
-///  ~  ├─ about (files:index:File)  [~content, +mode]
-///  +- └─ logo (files:index:Image)  [~format!]
+///  ~  ├─ about (files:index:File)  1.2 s
+///     │       ~ content: "old" → "new"
+///     │       + tags.mode: 5
+///  !  ├─ data (files:index:File)
+///     │       ! create failed: the disk is full
+///  +- └─ logo (files:index:Image)  [~id!]
+///             ~ format: "png" → "svg" (replaces)
 ///
 /// 1 to create, 1 to update, 1 to replace, 12 unchanged
 /// ```
 ///
-/// An exclamation mark stands behind properties that force a replacement. Unchanged resources are shown only above
-/// changed ones, unless [`StepTree::show_unchanged`] asks for them. Steps of one resource share one row.
+/// Properties without known values stand beside the resource; an exclamation mark says that they force a replacement.
+/// Durations are shown from one second on. Unchanged resources are shown only above changed ones, unless
+/// [`StepTree::show_unchanged`] asks for them. Steps of one resource share one row.
 #[derive(Clone, Debug, Default)]
 pub struct StepTree {
     rows: Vec<Row>,
@@ -44,6 +69,7 @@ pub struct StepTree {
     counts: BTreeMap<&'static str, u64>,
     show_unchanged: bool,
     done: bool,
+    redactor: Redactor,
 }
 
 impl StepTree {
@@ -77,12 +103,32 @@ impl StepTree {
     }
 
     /// Adds a step. Steps that people did not ask for should be left out by the caller.
-    pub fn add(&mut self, step: &StepMetadata) {
+    ///
+    /// Returns the place of its row.
+    pub fn add(&mut self, step: &StepMetadata) -> usize {
         if let Some(place) = self.places.get(&step.urn) {
-            self.rows[*place].merge(step);
-        } else {
-            self.places.insert(step.urn.clone(), self.rows.len());
-            self.rows.push(Row::new(step));
+            self.rows[*place].merge(step, &self.redactor);
+            return *place;
+        }
+        let place = self.rows.len();
+        self.places.insert(step.urn.clone(), place);
+        self.rows.push(Row::new(step, &self.redactor));
+        place
+    }
+
+    /// Adds the resources above those that have rows; `standing` finds them.
+    fn add_ancestors(&mut self, standing: impl Fn(&Urn) -> Option<Standing>) {
+        let mut next = 0;
+        while let Some(row) = self.rows.get(next) {
+            next += 1;
+            let Some(parent) = row.parent.clone().filter(|urn| !self.places.contains_key(urn)) else {
+                continue;
+            };
+            let found = standing(&parent);
+            let (resource_type, above) =
+                found.unwrap_or_else(|| (TypeToken::from(parent.resource_type()), None));
+            self.places.insert(parent.clone(), self.rows.len());
+            self.rows.push(Row::unchanged(&parent, resource_type, above));
         }
     }
 

@@ -1,13 +1,18 @@
 //! One resource of the tree: its sign, its name, and the properties that change.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
+use super::value::shown;
 use crate::{
-    event::{DiffKind, StepMetadata},
+    event::{DiffKind, PropertyChange, StepMetadata, StepResult},
     executor::StepOp,
+    secrets::Redactor,
     token::TypeToken,
     urn::Urn,
 };
+
+/// Durations below this are not shown.
+const SHOWN_DURATION: Duration = Duration::from_secs(1);
 
 /// The words of the totals by the name of the operation, for what would happen and for what has happened.
 pub(super) const TOTALS: &[(&str, &str, &str)] = &[
@@ -34,31 +39,46 @@ pub(super) struct Row {
     resource_type: TypeToken,
     name: String,
     pub(super) parent: Option<Urn>,
-    properties: BTreeMap<String, Change>,
-}
-
-/// How a property changes.
-#[derive(Clone, Copy, Debug)]
-struct Change {
-    sign: char,
-    forces_replacement: bool,
+    properties: BTreeMap<String, PropertyChange>,
+    duration: Duration,
+    /// What failed, and why.
+    failure: Option<String>,
 }
 
 impl Row {
-    pub(super) fn new(step: &StepMetadata) -> Self {
+    pub(super) fn new(step: &StepMetadata, redactor: &Redactor) -> Self {
         let mut row = Self {
             op: step.op,
-            resource_type: step.resource_type.clone(),
-            name: step.urn.name().to_owned(),
-            parent: None,
-            properties: BTreeMap::new(),
+            ..Self::unchanged(&step.urn, step.resource_type.clone(), None)
         };
-        row.merge(step);
+        row.merge(step, redactor);
         row
     }
 
+    /// Creates the row of a resource that stays as it is.
+    pub(super) fn unchanged(urn: &Urn, resource_type: TypeToken, parent: Option<Urn>) -> Self {
+        Self {
+            op: StepOp::Same,
+            resource_type,
+            name: urn.name().to_owned(),
+            parent,
+            properties: BTreeMap::new(),
+            duration: Duration::ZERO,
+            failure: None,
+        }
+    }
+
+    /// Takes in how a step ended.
+    pub(super) fn end(&mut self, result: &StepResult) {
+        self.duration += result.duration;
+        if let Some(failure) = &result.failure {
+            let op = result.step.metadata.op;
+            self.failure = Some(format!("{op} failed: {}", failure.error.message()));
+        }
+    }
+
     /// Takes in a further step of the same resource; the weightiest of all gives the sign.
-    pub(super) fn merge(&mut self, step: &StepMetadata) {
+    pub(super) fn merge(&mut self, step: &StepMetadata, redactor: &Redactor) {
         if weight(step.op) > weight(self.op) {
             self.op = step.op;
         }
@@ -70,30 +90,42 @@ impl Row {
             // The deletion of an old copy says nothing of how the new one differs.
             return;
         }
-        match &step.detailed_diff {
-            Some(diff) => {
-                for (path, property) in diff {
-                    self.property(path, sign(property.kind), property.kind.is_replace());
-                }
+        for change in step.changes(redactor) {
+            let known = self.properties.get(&change.path);
+            // The marker of a replacement knows more than the step that it marks.
+            if known.is_none_or(|known| !known.kind.is_replace() || change.kind.is_replace()) {
+                self.properties.insert(change.path.clone(), change);
             }
-            None => step.diffs.iter().for_each(|name| self.property(name, '~', false)),
         }
-        step.keys.iter().for_each(|name| self.property(name, '~', true));
-    }
-
-    fn property(&mut self, path: &str, sign: char, forces_replacement: bool) {
-        let entry = self.properties.entry(path.to_owned()).or_insert(Change {
-            sign,
-            forces_replacement,
-        });
-        entry.forces_replacement |= forces_replacement;
     }
 
     pub(super) fn is_unchanged(&self) -> bool {
-        matches!(
-            self.op,
-            StepOp::Same | StepOp::Refresh | StepOp::RemovePendingReplace
-        )
+        self.failure.is_none()
+            && matches!(
+                self.op,
+                StepOp::Same | StepOp::Refresh | StepOp::RemovePendingReplace
+            )
+    }
+
+    /// Returns the lines below the row: each property whose values are known, and why a step failed.
+    pub(super) fn details(&self) -> impl Iterator<Item = String> + '_ {
+        let failure = self.failure.iter().flat_map(|failure| failure.lines());
+        let failure = failure.map(|line| format!("! {line}"));
+        let valued = self.properties.values().filter(|change| has_values(change));
+        failure.chain(valued.map(|change| {
+            let sign = sign(change.kind);
+            let values = match (&change.old, &change.new) {
+                (Some(old), Some(new)) => format!("{} → {}", shown(old), shown(new)),
+                (Some(only), None) | (None, Some(only)) => shown(only),
+                (None, None) => String::new(),
+            };
+            let forces = if change.kind.is_replace() {
+                " (replaces)"
+            } else {
+                ""
+            };
+            format!("{sign} {}: {values}{forces}", change.path)
+        }))
     }
 
     /// Returns the name under which totals count the row.
@@ -109,6 +141,9 @@ impl Row {
 
     /// Returns what stands before the row; always three characters wide.
     pub(super) fn sign(&self) -> &'static str {
+        if self.failure.is_some() {
+            return "!  ";
+        }
         match self.op {
             StepOp::Create => "+  ",
             StepOp::Update => "~  ",
@@ -125,14 +160,33 @@ impl Row {
 impl fmt::Display for Row {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} ({})", self.name, self.resource_type)?;
-        for (index, (path, change)) in self.properties.iter().enumerate() {
-            formatter.write_str(if index == 0 { "  [" } else { ", " })?;
-            write!(formatter, "{}{path}", change.sign)?;
-            if change.forces_replacement {
+        if self.duration >= SHOWN_DURATION {
+            write!(formatter, "  {}", duration(self.duration))?;
+        }
+        let bare = self.properties.values().filter(|change| !has_values(change));
+        let mut is_first = true;
+        for change in bare {
+            formatter.write_str(if is_first { "  [" } else { ", " })?;
+            is_first = false;
+            write!(formatter, "{}{}", sign(change.kind), change.path)?;
+            if change.kind.is_replace() {
                 formatter.write_str("!")?;
             }
         }
-        formatter.write_str(if self.properties.is_empty() { "" } else { "]" })
+        formatter.write_str(if is_first { "" } else { "]" })
+    }
+}
+
+const fn has_values(change: &PropertyChange) -> bool {
+    change.old.is_some() || change.new.is_some()
+}
+
+/// Returns a duration for people: `1.4 s`, `2 min 5 s`.
+fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..60 => format!("{:.1} s", duration.as_secs_f64()),
+        _ => format!("{} min {} s", seconds / 60, seconds % 60),
     }
 }
 

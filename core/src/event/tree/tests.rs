@@ -1,12 +1,15 @@
 //! Tests of the tree of steps.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::StepTree;
 use crate::{
+    error::{Error, ErrorKind},
     event::{DiffKind, PropertyDiff, StateMetadata, StepEvent, StepMetadata},
+    event::{OperationStatus, StepError, StepResult},
     executor::StepOp,
     resource::ResourceState,
+    secrets::Redactor,
     urn::Urn,
 };
 
@@ -168,10 +171,96 @@ fn what_was_only_planned_is_worded_as_what_would_happen() {
     let render = |planning| {
         let metadata = step(StepOp::Update, "a", None);
         super::render(
-            &[Arc::new(StepEvent { metadata, planning })],
+            &[StepEvent { metadata, planning }.into()],
             &BTreeMap::from([("update", 1)]),
+            &Redactor::new(),
+            |_| None,
         )
     };
     assert!(render(true).ends_with("1 to update\n"));
     assert!(render(false).ends_with("1 updated\n"));
+}
+
+fn with_inputs(mut step: StepMetadata, old: &[(&str, &str)], new: &[(&str, &str)]) -> StepMetadata {
+    let inputs =
+        |entries: &[(&str, &str)]| entries.iter().map(|(key, text)| (*key, (*text).into())).collect();
+    let mut state = (*step.new.as_ref().unwrap().0).clone();
+    state.inputs = inputs(old);
+    step.old = Some(StateMetadata(Arc::new(state.clone())));
+    state.inputs = inputs(new);
+    step.new = Some(StateMetadata(Arc::new(state)));
+    step
+}
+
+#[test]
+fn changed_properties_stand_below_their_resource_with_both_values() {
+    let mut update = step(StepOp::Update, "about", Some("site"));
+    update.diffs = vec!["content".into(), "mode".into()];
+    let mut replace = step(StepOp::Replace, "logo", Some("site"));
+    replace.keys = vec!["format".into(), "id".into()];
+    let steps = [
+        step(StepOp::Same, "site", None),
+        with_inputs(
+            update,
+            &[("content", "old")],
+            &[("content", "new"), ("mode", "5")],
+        ),
+        step(StepOp::Create, "page", Some("about")),
+        with_inputs(replace, &[("format", "png")], &[("format", "svg")]),
+    ];
+    let expected = text(&[
+        "     site (files:index:File)",
+        " ~   ├─ about (files:index:File)",
+        "     │  │    ~ content: \"old\" → \"new\"",
+        "     │  │    + mode: \"5\"",
+        " +   │  └─ page (files:index:File)",
+        " +-  └─ logo (files:index:File)  [~id!]",
+        "             ~ format: \"png\" → \"svg\" (replaces)",
+        "",
+        "1 to create, 1 to update, 1 to replace, 1 unchanged",
+    ]);
+    assert_eq!(StepTree::of(&steps).to_string(), expected);
+}
+
+#[test]
+fn failed_steps_say_why_long_ones_how_long_and_unchanged_parents_are_shown() {
+    let event = |op, name: &str| StepEvent {
+        metadata: step(op, name, Some("box")),
+        planning: false,
+    };
+    let failed = StepResult {
+        failure: Some(StepError {
+            status: OperationStatus::Unknown,
+            error: Error::new(ErrorKind::Failed, "the disk\nis full"),
+        }),
+        ..event(StepOp::Create, "data").into()
+    };
+    let slow = StepResult {
+        duration: Duration::from_millis(1_440),
+        ..event(StepOp::Update, "page").into()
+    };
+    let slower = StepResult {
+        duration: Duration::from_secs(125),
+        ..event(StepOp::Update, "index").into()
+    };
+    let standing =
+        |urn: &Urn| (*urn == self::urn("box")).then(|| ("files:index:Box".into(), Some(self::urn("site"))));
+    let tree = super::render(
+        &[failed, slow, slower],
+        &BTreeMap::from([("update", 2)]),
+        &Redactor::new(),
+        standing,
+    );
+    let expected = text(&[
+        "     site (files:index:File)",
+        "     └─ box (files:index:Box)",
+        " !      ├─ data (files:index:File)",
+        "        │       ! create failed: the disk",
+        "        │       ! is full",
+        " ~      ├─ page (files:index:File)  1.4 s",
+        " ~      └─ index (files:index:File)  2 min 5 s",
+        "",
+        "2 updated",
+    ]);
+    assert_eq!(tree, expected);
 }

@@ -3,8 +3,8 @@
 use super::Result;
 use crate::{
     executor::{Executor, Step, StepFailure, StepOp, outcome::Applied},
+    message::Message,
     provider::DeleteRequest,
-    resource::ResourceState,
 };
 
 impl Executor {
@@ -21,7 +21,9 @@ impl Executor {
         if step.op == StepOp::Delete && state.protect && !self.options().ignore_protect {
             return Err(StepFailure {
                 continues: true,
-                ..StepFailure::new(protected_message(state))
+                ..StepFailure::new(Message::ProtectedFromDeletion {
+                    urn: state.urn.as_str(),
+                })
             });
         }
         let spared = state.external || state.retain_on_delete || step.detail.deleted_with_gone;
@@ -47,13 +49,4 @@ impl Executor {
             Err(error) => Err(StepFailure::provider(&error)),
         }
     }
-}
-
-/// Returns the refusal to delete a protected resource, in the words that existing tools match on.
-fn protected_message(state: &ResourceState) -> String {
-    let urn = &state.urn;
-    format!(
-        "resource \"{urn}\" cannot be deleted\nbecause it is protected. To unprotect the resource, either remove the \
-         `protect` flag from the resource in your program and run an update, or unprotect it in the stack's state"
-    )
 }

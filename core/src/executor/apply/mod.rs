@@ -12,6 +12,7 @@ use crate::{
         Executor, Step, StepFailure, StepOp,
         outcome::{Applied, join_reasons},
     },
+    message::Text,
     provider::{InitFailure, ProviderError, ProviderStatus},
     resource::ResourceState,
     token::ResourceId,
@@ -67,7 +68,7 @@ impl Executor {
 }
 
 /// Records what exists of a resource whose initialization failed, and returns the text of that failure.
-fn take_init_failure(state: &mut ResourceState, failure: InitFailure) -> String {
+fn take_init_failure(state: &mut ResourceState, failure: InitFailure) -> Text {
     let message = join_reasons(&failure.reasons);
     // A failure without an id is about the one that was asked about.
     if !failure.id.is_empty() {

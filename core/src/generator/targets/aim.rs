@@ -6,13 +6,13 @@ use rustc_hash::FxHashSet;
 
 use super::Targeting;
 use crate::{
-    diagnostic::Diagnostic,
-    executor::Failure,
+    error::{Error, ErrorKind},
     generator::{
         Generator, Purpose, Unanswered,
         claims::{Awaited, Standing},
         register::{Decision, dependencies_of},
     },
+    message::{Message, Text},
     resource::Goal,
     state::StateRef,
     urn::Urn,
@@ -89,23 +89,31 @@ impl Generator {
         if self.options.purpose != Purpose::Update || !self.claims.has_skipped() {
             return Ok(());
         }
-        let mut refused = false;
+        let preview = self.executor.is_preview();
+        let mut refused = None;
         for need in needs.iter().filter(|need| self.claims.is_skipped(need)) {
             let text = if targeting.targets.is_empty() {
-                format!("Resource '{urn}' depends on '{need}', which does not exist and is excluded.")
+                Text::from(format!(
+                    "Resource '{urn}' depends on '{need}', which does not exist and is excluded."
+                ))
             } else {
-                // Word for word what existing tools know.
-                format!("Resource '{urn}' depends on '{need}' which was was not specified in --target list.")
+                Text::from(Message::DependencyNotTargeted {
+                    urn: urn.as_str(),
+                    dependency: need.as_str(),
+                })
             };
-            self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
-            refused = true;
+            if preview {
+                self.fault(Some(urn), text);
+            } else {
+                let text = self.tell_fault(Some(urn), text);
+                let text = text.map(|_| "untargeted create".to_owned(), str::to_owned);
+                refused.get_or_insert(Error::new(ErrorKind::Failed, text).with_urn(urn.clone()));
+            }
         }
-        if !refused {
-            return Ok(());
+        match refused {
+            Some(error) => Err(self.end_for(error)),
+            None => Ok(()),
         }
-        let preview = self.executor.is_preview();
-        self.executor.control().fail(Failure::Bail(None), !preview);
-        if preview { Ok(()) } else { Err(Unanswered::Ending) }
     }
 
     /// Tells whether this run has to look for circles, because records may stay as they are.

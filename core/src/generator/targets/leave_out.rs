@@ -14,6 +14,7 @@ use crate::{
         planned::{Planned, done, step},
         register::Decision,
     },
+    message::Message,
     resource::{Goal, ProviderReference, ResourceState},
     state::{EdgeKind, StateRef},
     urn::Urn,
@@ -198,10 +199,10 @@ impl Generator {
     }
 
     fn lost_provider(&self, urn: &Urn, provider: &ProviderReference) -> Unanswered {
-        let text = format!(
-            "provider {provider} for resource {urn} has not been registered yet, this is due to a change of providers \
-             mixed with --target. Change your program back to the original providers"
-        );
+        let text = Message::ProviderChangedWithTargets {
+            urn: urn.as_str(),
+            provider: &provider.to_string(),
+        };
         self.bail(Some(urn), text)
     }
 

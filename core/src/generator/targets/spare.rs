@@ -6,9 +6,10 @@ use rustc_hash::FxHashSet;
 
 use super::{Targeting, leave_out::untargeted};
 use crate::{
-    diagnostic::Diagnostic,
-    executor::{Failure, StepOp},
+    error::{Error, ErrorKind},
+    executor::StepOp,
     generator::{Generator, deletion::Condemned, destroy::Removal},
+    message::Message,
     state::{EdgeKind, StateId},
     urn::Urn,
 };
@@ -64,22 +65,26 @@ impl Generator {
 
     /// Refuses to delete what nobody named; `None` when the run ends because of it.
     fn refuse_unnamed<'a>(&self, unnamed: impl Iterator<Item = &'a Urn>) -> Option<()> {
-        let mut refused = false;
-        for urn in unnamed {
-            let text = format!(
-                "Resource '{urn}' will be destroyed but was not specified in --target list.\nEither include resource in \
-                 --target list or pass --target-dependents to proceed."
-            );
-            self.executor.diagnose(Diagnostic::error(text).about(urn.clone()));
-            refused = true;
-        }
-        if !refused {
-            return Some(());
-        }
-        // A preview goes on, so that everything is seen that would have to be named; it fails in the end.
         let preview = self.executor.is_preview();
-        self.executor.control().fail(Failure::Bail(None), !preview);
-        preview.then_some(())
+        let mut refused = None;
+        for urn in unnamed {
+            let text = Message::DeletionNotTargeted { urn: urn.as_str() };
+            if preview {
+                // It goes on, so that everything is seen that would have to be named; it fails in the end.
+                self.fault(Some(urn), text);
+            } else {
+                let text = self.tell_fault(Some(urn), text);
+                let text = text.map(|_| "delete untargeted resource".to_owned(), str::to_owned);
+                refused.get_or_insert(Error::new(ErrorKind::Failed, text).with_urn(urn.clone()));
+            }
+        }
+        match refused {
+            Some(error) => {
+                self.end_for(error);
+                None
+            }
+            None => Some(()),
+        }
     }
 
     /// Tells of each record of the base whether the user named it, by its own URN or by that which it has now.

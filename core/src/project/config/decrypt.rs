@@ -202,6 +202,7 @@ fn undecryptable(key: &ConfigKey, error: Error) -> Error {
         format!("failed to decrypt configuration key '{key}': {}", error.message()),
     )
     .with_phase("decrypt")
+    .with_config_key(key.to_string())
     .with_source(error)
 }
 

@@ -144,7 +144,9 @@ async fn a_stack_reference_warns_that_it_is_deprecated_and_reads_by_name() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&seen);
     let provider = provider(Some(Arc::new(move |diagnostic: Diagnostic| {
-        kept.lock().unwrap().push(diagnostic.message);
+        kept.lock()
+            .unwrap()
+            .push(diagnostic.message.reference().to_owned());
     })));
     let inputs = object([("name", "org/shop/dev".into())]);
     let checked = provider

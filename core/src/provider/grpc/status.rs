@@ -10,6 +10,8 @@ use stackwright_proto::{
 use tonic::{Code, Status};
 
 use crate::{
+    error::{Error, ErrorKind},
+    message::{Message::MissingConfiguration, Text},
     property::wire::{DecodeOptions, from_struct},
     provider::{InitFailure, ProviderError, ProviderStatus},
 };
@@ -114,14 +116,12 @@ pub(super) fn provider_error(status: &Status) -> ProviderError {
             .into_iter()
             .map(|key| (key.name, key.description))
             .collect();
-        let lines = error.missing_keys.iter().map(|(name, description)| {
-            format!(
-                "missing required configuration key \"{name}\": {description}\n\
-                 Set a value using the command `pulumi config set {name} <value>`."
-            )
-        });
         if !error.missing_keys.is_empty() {
-            error.message = lines.collect::<Vec<_>>().join("\n");
+            let text = Text::from(MissingConfiguration {
+                keys: &error.missing_keys,
+            });
+            error.message = text.reference().to_owned();
+            error.cause = Some(Error::new(ErrorKind::Provider, text).with_phase("configure"));
         }
     }
     error

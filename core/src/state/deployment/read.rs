@@ -123,7 +123,7 @@ pub async fn read_deployment(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
 }
 
 fn malformed(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::State, message)
+    Error::new(ErrorKind::State, message.into())
 }
 
 /// Parses a text that may be borrowed from; values inside count their own nesting.

@@ -232,3 +232,34 @@ async fn members_of_a_record_that_nobody_knows_may_nest_without_end() {
         assert_eq!(read.is_ok(), member == "zzz", "{member}");
     }
 }
+
+#[tokio::test]
+async fn a_checkpoint_without_secrets_does_not_name_the_manager_that_only_encodes_them() {
+    let text = |value: &str| {
+        format!(
+            r#"{{"version":3,"deployment":{{"manifest":{{"time":"2026-01-01T00:00:00Z","magic":"","version":""}},
+            "secrets_providers":{{"type":"b64"}},"resources":[{{"urn":"urn:pulumi:dev::shop::box:index:Box::a",
+            "custom":false,"type":"box:index:Box","outputs":{{"v":{value}}}}}]}}}}"#
+        )
+    };
+    let plain = deployment(&text("1")).await.unwrap();
+    let secret =
+        r#"{"4dabf18193072939515e22adb298388d":"1b47061264138c4ac30d75fd1eb44270","ciphertext":"MQ=="}"#;
+    let secret = deployment(&text(secret)).await.unwrap();
+    for (snapshot, in_checkpoint) in [(&plain, false), (&secret, true)] {
+        let checkpoint = write_checkpoint("organization/shop/dev", snapshot, SecretsShown::Encrypted);
+        let checkpoint = String::from_utf8(checkpoint.await.unwrap()).unwrap();
+        assert_eq!(
+            checkpoint.contains("secrets_providers"),
+            in_checkpoint,
+            "{checkpoint}"
+        );
+        let document = write_deployment(snapshot, SecretsShown::Encrypted, Layout::Compact).await;
+        let document = String::from_utf8(document.unwrap()).unwrap();
+        assert_eq!(
+            document.contains(r#""secrets_providers":{"type":"b64"}"#),
+            in_checkpoint,
+            "{document}"
+        );
+    }
+}

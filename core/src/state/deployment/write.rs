@@ -11,7 +11,7 @@ use crate::{
     property::json::{self, Ciphertexts, SecretCollector, SecretForm},
     resource::{PendingOperation, ResourceState},
     runtime::Spawner,
-    secrets::SecretsManager,
+    secrets::{SecretsManager, base64},
     state::{Manifest, Snapshot},
 };
 
@@ -133,10 +133,21 @@ fn lay_out(
     layout: Layout,
     stack: Option<&str>,
 ) -> Result<Vec<u8>> {
+    // The reference engine opens no checkpoint that names this manager; it is only needed where there is a secret.
+    let is_encoder =
+        |manager: &dyn SecretsManager| manager.kind() == base64::KIND && manager.state().is_none();
+    let names_manager = snapshot
+        .secrets
+        .as_deref()
+        .is_some_and(|manager| !is_encoder(manager) || records(snapshot).any(has_secret));
     let envelope = Envelope {
         stack,
         features: feature::features(snapshot),
-        deployment: Deployment { snapshot, form },
+        deployment: Deployment {
+            snapshot,
+            form,
+            names_manager,
+        },
     };
     match layout {
         Layout::Compact => {
@@ -186,17 +197,15 @@ fn collect<'a>(
     collector
 }
 
+fn has_secret(record: &ResourceState) -> bool {
+    let trigger = record.options.replacement_trigger.as_ref();
+    record.inputs.contains_secrets()
+        || record.outputs.contains_secrets()
+        || trigger.is_some_and(crate::property::PropertyValue::contains_secrets)
+}
+
 fn refuse_secrets<'a>(mut records: impl Iterator<Item = &'a ResourceState>) -> Result<Ciphertexts> {
-    let with_secret = records.find(|record| {
-        record.inputs.contains_secrets()
-            || record.outputs.contains_secrets()
-            || record
-                .options
-                .replacement_trigger
-                .as_ref()
-                .is_some_and(crate::property::PropertyValue::contains_secrets)
-    });
-    match with_secret {
+    match records.find(|record| has_secret(record)) {
         None => Ok(Ciphertexts::remembered("none".into())),
         Some(record) => {
             let urn = record.urn.clone();
@@ -242,14 +251,20 @@ struct StackDeployment<'a> {
 struct Deployment<'a> {
     snapshot: &'a Snapshot,
     form: SecretForm<'a>,
+    /// Whether the secrets manager is written.
+    names_manager: bool,
 }
 
 impl Serialize for Deployment<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { snapshot, form } = *self;
+        let Self {
+            snapshot,
+            form,
+            names_manager,
+        } = *self;
         let mut fields = serializer.serialize_map(None)?;
         fields.serialize_entry("manifest", &ManifestJson(&snapshot.manifest))?;
-        if let Some(manager) = &snapshot.secrets {
+        if let Some(manager) = snapshot.secrets.as_ref().filter(|_| names_manager) {
             let provider = SecretsJson {
                 kind: manager.kind(),
                 state: manager.state(),

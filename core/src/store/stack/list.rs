@@ -11,6 +11,9 @@ use crate::{
     },
 };
 
+/// What is to be done about states in the layout of old versions of the reference engine.
+const OLD_LAYOUT: &str = "the tool that wrote these states has to bring them into the layout with projects";
+
 /// Returns the stacks of a store, of one project or of all, in the order of their names.
 ///
 /// # Errors
@@ -42,8 +45,7 @@ pub(super) async fn check_layout(store: &Arc<dyn Store>) -> Result<bool> {
             !name.contains('/') && CHECKPOINT_ENDINGS.iter().any(|ending| name.ends_with(ending))
         });
         if legacy {
-            return Err(unknown("the old layout, without projects".to_owned())
-                .with_hint("`pulumi state upgrade` brings it up to date"));
+            return Err(unknown("the old layout, without projects".to_owned()).with_hint(OLD_LAYOUT));
         }
         return Ok(false);
     };
@@ -53,8 +55,9 @@ pub(super) async fn check_layout(store: &Arc<dyn Store>) -> Result<bool> {
         .and_then(|node| node.as_mapping()?.get("version")?.resolved());
     match version {
         Some(Resolved::Integer(1)) => Ok(true),
-        Some(Resolved::Integer(0)) => Err(unknown("the old layout, without projects".to_owned())
-            .with_hint("`pulumi state upgrade` brings it up to date")),
+        Some(Resolved::Integer(0)) => {
+            Err(unknown("the old layout, without projects".to_owned()).with_hint(OLD_LAYOUT))
+        }
         _ => Err(unknown(format!("a layout that is not known here ({META})"))),
     }
 }

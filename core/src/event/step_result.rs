@@ -1,0 +1,83 @@
+//! A step as the result shows it: what it did, how it ended and how long it took.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    error::Error,
+    event::{OperationStatus, StepEvent},
+};
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StepStatus {
+    /// It is part of a preview, which did nothing.
+    Planned,
+    /// It succeeded.
+    Succeeded,
+    /// It failed and changed nothing.
+    Failed,
+    /// It failed, but the resource exists, or was changed.
+    PartiallyFailed,
+    /// It failed, and what it did to the resource is not known.
+    Unknown,
+}
+
+impl StepStatus {
+    /// Returns the name that results in C, Python and JavaScript have.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::PartiallyFailed => "partially_failed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A step that changed something, or was to.
+#[derive(Clone, Debug)]
+pub struct StepResult {
+    /// The step as events show it.
+    pub step: Arc<StepEvent>,
+    /// How long it took; zero in previews.
+    pub duration: Duration,
+    /// Why it failed; `None` when it did not.
+    pub failure: Option<StepError>,
+}
+
+/// Why a step failed.
+#[derive(Clone, Debug)]
+pub struct StepError {
+    /// What is known of the real thing.
+    pub status: OperationStatus,
+    /// The error, with resource, provider and phase.
+    pub error: Error,
+}
+
+impl StepResult {
+    /// Returns how the step ended.
+    #[must_use]
+    pub fn status(&self) -> StepStatus {
+        match &self.failure {
+            None if self.step.planning => StepStatus::Planned,
+            None => StepStatus::Succeeded,
+            Some(failure) => match failure.status {
+                OperationStatus::Ok => StepStatus::Failed,
+                OperationStatus::PartialFailure => StepStatus::PartiallyFailed,
+                OperationStatus::Unknown => StepStatus::Unknown,
+            },
+        }
+    }
+}
+
+impl From<StepEvent> for StepResult {
+    fn from(step: StepEvent) -> Self {
+        Self {
+            step: Arc::new(step),
+            duration: Duration::ZERO,
+            failure: None,
+        }
+    }
+}
