@@ -1,70 +1,113 @@
-//! Fifty hosts that are killed at any moment of an update, and fifty that go on where these were.
+//! Hosts that are killed at every write of an update or a destroy, and hosts that open their stacks afterwards.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
+    os::unix::process::ExitStatusExt as _,
     path::Path,
     process::{Child, Command, Stdio},
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use stackwright::{
-    Stack,
+    Engine, Stack, StackSettings,
+    operation::{OperationKind, OperationOptions},
     resource::PendingOperationKind,
-    runtime::{Clock as _, Random as _, Runtime, SeededRandom, SystemClock},
+    runtime::Runtime,
+    secrets::Base64Provider,
     state::{Snapshot, integrity},
-    store::FileStore,
+    store::{FileStore, Store},
 };
 
 use super::{
-    Essence, essence, open, pending,
+    Essence, check_nothing_lost, essence,
+    mortal::{Death, Moment, MortalStore},
     programs::Version,
     things::{Things, existing, name_of},
     update,
 };
 
 const FOLDER: &str = "CRASH_FOLDER";
-const MOMENTS: usize = 50;
+const WORK: &str = "CRASH_WORK";
+const DEATH: &str = "CRASH_DEATH";
 
-/// As many hosts are killed and followed at a time.
+/// The number of rounds that run at the same time.
 const LANES: usize = 4;
 
-async fn open_in(folder: &Path) -> Stack {
-    let runtime = Runtime::system(tokio::runtime::Handle::current());
-    let store = FileStore::new(folder.join("state"), runtime.clone()).unwrap();
-    let things = Things::new(folder.join("things"), runtime.clock, runtime.random);
-    open(Arc::new(store), Arc::new(things)).await
+/// The pause between refreshes of the checkpoint: an update or destroy has several of them.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The operation of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Update,
+    Destroy,
 }
 
-/// Not a test of its own: the host that the test below starts, and kills or awaits.
+async fn open_in(folder: &Path, death: Option<Death>) -> Stack {
+    let handle = tokio::runtime::Handle::current();
+    let runtime = Runtime::system(handle.clone());
+    let files = FileStore::new(folder.join("state"), runtime.clone()).unwrap();
+    let store: Arc<dyn Store> = match death {
+        Some(death) => Arc::new(MortalStore::new(files, death)),
+        None => Arc::new(files),
+    };
+    let things = Things::new(folder.join("things"), runtime.clock, runtime.random);
+    let engine = Engine::builder(handle)
+        .store(store)
+        .secrets(Arc::new(Base64Provider))
+        .provider("things", Arc::new(things))
+        .checkpoint_interval(Some(REFRESH_INTERVAL))
+        .build()
+        .unwrap();
+    engine.stack("shop/dev", StackSettings::default()).await.unwrap()
+}
+
+/// Not a test of its own: the host that the tests below start.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "the host process of the other test"]
-#[expect(clippy::disallowed_methods, reason = "the test talks to its other self")]
+#[ignore = "the host process of the other tests"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment carries the arguments of the child process"
+)]
 async fn host() {
     let folder = std::env::var(FOLDER).unwrap();
-    let stack = open_in(Path::new(&folder)).await;
-    update(&stack, Version::After).await;
+    let death = std::env::var(DEATH).ok().map(|text| Death::parse(&text));
+    let work = std::env::var(WORK).unwrap();
+    let stack = open_in(Path::new(&folder), death).await;
+    if work == format!("{:?}", Work::Update) {
+        update(&stack, Version::After).await;
+    } else {
+        let operation = stack.start(OperationKind::Destroy, OperationOptions::default(), None);
+        (*operation.wait().await).clone().into_result().unwrap();
+    }
 }
 
-fn start(folder: &Path) -> Child {
-    Command::new(std::env::current_exe().unwrap())
+fn start(folder: &Path, work: Work, death: Option<Death>) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .args(["--exact", "killed::host", "--ignored", "--nocapture"])
         .env(FOLDER, folder)
+        .env(WORK, format!("{work:?}"))
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+        .stderr(Stdio::piped());
+    if let Some(death) = death {
+        command.env(DEATH, death.to_string());
+    }
+    command.spawn().unwrap()
 }
 
-/// Lets a host come to its end, which must be a good one.
-fn finish(host: Child) {
+/// Waits for the end of a host and returns whether it was killed; without a death it must succeed.
+fn is_killed(host: Child) -> bool {
     let output = host.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "the host failed: {said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let killed = output.status.signal() == Some(rustix::process::Signal::KILL.as_raw());
+    assert!(killed || output.status.success(), "the host failed: {errors}");
+    killed
 }
 
 fn load(folder: &Path) -> Snapshot {
@@ -72,7 +115,7 @@ fn load(folder: &Path) -> Snapshot {
         .enable_all()
         .build()
         .unwrap();
-    executor.block_on(async { open_in(folder).await.snapshot().await.unwrap() })
+    executor.block_on(async { open_in(folder, None).await.snapshot().await.unwrap() })
 }
 
 /// Copies a folder with all that is in it.
@@ -109,15 +152,14 @@ fn files_below(folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// What all rounds start from and are compared with.
+/// The stack that all rounds start from, and the state that each operation leads to.
 struct Undisturbed {
     before: tempfile::TempDir,
-    after: Essence,
-    duration: Duration,
+    updated: Essence,
 }
 
 impl Undisturbed {
-    fn measure() -> Self {
+    fn prepare() -> Self {
         let before = tempfile::tempdir().unwrap();
         fs::create_dir(before.path().join("things")).unwrap();
         let executor = tokio::runtime::Builder::new_multi_thread()
@@ -125,56 +167,33 @@ impl Undisturbed {
             .build()
             .unwrap();
         executor.block_on(async {
-            let stack = open_in(before.path()).await;
+            let stack = open_in(before.path(), None).await;
             update(&stack, Version::Before).await;
         });
         let round = tempfile::tempdir().unwrap();
         copy(before.path(), round.path());
-        let started = SystemClock.elapsed();
-        finish(start(round.path()));
-        let duration = SystemClock.elapsed() - started;
+        assert!(!is_killed(start(round.path(), Work::Update, None)));
         let snapshot = load(round.path());
         assert_eq!(existing(&round.path().join("things")).len(), 60);
         Self {
             before,
-            after: essence(&snapshot),
-            duration,
+            updated: essence(&snapshot),
+        }
+    }
+
+    fn expected(&self, work: Work) -> Essence {
+        match work {
+            Work::Update => self.updated.clone(),
+            Work::Destroy => Essence::new(),
         }
     }
 }
 
-/// Checks what a killed host left: nothing real is unknown, and nothing is known that is not real.
-fn check_crash(folder: &Path) -> BTreeMap<String, PendingOperationKind> {
+/// Checks the state after an operation that succeeded.
+fn check_recovery(folder: &Path, expected: &Essence, pending: &BTreeMap<String, PendingOperationKind>) {
     let snapshot = load(folder);
     integrity::verify(&snapshot).unwrap();
-    let pending = pending(&snapshot);
-    let there = existing(&folder.join("things"));
-    let known: BTreeMap<&str, &str> = snapshot
-        .resources
-        .iter()
-        .filter(|state| state.custom && !state.is_provider())
-        .map(|state| (state.id.as_str(), state.urn.name()))
-        .collect();
-    for id in there.keys() {
-        let creating = pending.get(name_of(id)) == Some(&PendingOperationKind::Creating);
-        assert!(known.contains_key(id.as_str()) || creating, "{id} is lost");
-    }
-    for (id, name) in known {
-        let deleting = pending.get(name) == Some(&PendingOperationKind::Deleting);
-        assert!(there.contains_key(id) || deleting, "{id} is in the state only");
-    }
-    pending
-}
-
-/// Checks what the host that went on made of it.
-fn check_recovery(
-    folder: &Path,
-    undisturbed: &Undisturbed,
-    pending: &BTreeMap<String, PendingOperationKind>,
-) {
-    let snapshot = load(folder);
-    integrity::verify(&snapshot).unwrap();
-    assert_eq!(essence(&snapshot), undisturbed.after);
+    assert_eq!(essence(&snapshot), *expected);
     let there = existing(&folder.join("things"));
     for state in snapshot
         .resources
@@ -188,7 +207,7 @@ fn check_recovery(
     let kept = super::pending(&snapshot);
     let known: BTreeSet<&str> = snapshot.resources.iter().map(|state| state.id.as_str()).collect();
     for id in there.keys().filter(|id| !known.contains(id.as_str())) {
-        // Made a second time: the first one was in flight when the host was killed, and the state still says so.
+        // Created a second time: the first creation was in flight when the host was killed, and is still pending.
         let name = name_of(id);
         assert_eq!(pending.get(name), Some(&PendingOperationKind::Creating), "{id}");
         assert_eq!(kept.get(name), Some(&PendingOperationKind::Creating), "{id}");
@@ -198,45 +217,69 @@ fn check_recovery(
     assert_eq!(files_below(&pulumi.join("journals")), Vec::<String>::new());
 }
 
-#[test]
-fn a_host_that_is_killed_in_an_update_loses_nothing_and_the_next_goes_on_by_itself() {
-    let undisturbed = Undisturbed::measure();
-    let random = SeededRandom::new(20);
-    let moments: Vec<Duration> = (0..MOMENTS)
-        .map(|_| {
-            let mut part = [0; 4];
-            random.fill(&mut part);
-            undisturbed
-                .duration
-                .mul_f64(f64::from(u32::from_le_bytes(part)) / f64::from(u32::MAX))
-        })
-        .collect();
-    let (next, seen) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+/// Kills hosts at each write of an operation in turn, until one ends before its write.
+fn kill_at_every_write(work: Work, moment: Moment) {
+    let undisturbed = Undisturbed::prepare();
+    let (next, has_ended) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (killed, in_flight) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..LANES {
             scope.spawn(|| {
-                while let Some(moment) = moments.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let pending = round(&undisturbed, *moment);
-                    seen.lock().unwrap().push(pending);
+                while !has_ended.load(Ordering::SeqCst) {
+                    let write = next.fetch_add(1, Ordering::SeqCst);
+                    match round(&undisturbed, work, Death { write, moment }) {
+                        Some(is_pending) => {
+                            killed.fetch_add(1, Ordering::SeqCst);
+                            in_flight.fetch_add(usize::from(is_pending), Ordering::SeqCst);
+                        }
+                        None => has_ended.store(true, Ordering::SeqCst),
+                    }
                 }
             });
         }
     });
-    let seen = seen.into_inner().unwrap();
-    assert_eq!(seen.len(), MOMENTS);
-    // Otherwise no host was killed while it worked, and the test says nothing.
-    assert!(seen.iter().filter(|pending| !pending.is_empty()).count() > 5);
+    let (killed, in_flight) = (killed.into_inner(), in_flight.into_inner());
+    assert!(
+        killed > 20 && in_flight > 10,
+        "{killed} killed, {in_flight} with steps in flight"
+    );
 }
 
-fn round(undisturbed: &Undisturbed, moment: Duration) -> BTreeMap<String, PendingOperationKind> {
+/// Kills a host, in every third round also the next one at one of its first writes, and lets another finish. Returns whether
+/// steps were in flight, or `None` when the first host ended before its write.
+fn round(undisturbed: &Undisturbed, work: Work, death: Death) -> Option<bool> {
     let round = tempfile::tempdir().unwrap();
-    copy(undisturbed.before.path(), round.path());
-    let mut host = start(round.path());
-    std::thread::sleep(moment);
-    host.kill().unwrap();
-    host.wait().unwrap();
-    let pending = check_crash(round.path());
-    finish(start(round.path()));
-    check_recovery(round.path(), undisturbed, &pending);
-    pending
+    let folder = round.path();
+    copy(undisturbed.before.path(), folder);
+    let killed = is_killed(start(folder, work, Some(death)));
+    let mut pending = check_nothing_lost(&load(folder), &folder.join("things"));
+    let in_flight = !pending.is_empty();
+    if death.write.is_multiple_of(3) {
+        let write = death.write % 8;
+        is_killed(start(folder, work, Some(Death { write, ..death })));
+        pending = check_nothing_lost(&load(folder), &folder.join("things"));
+    }
+    assert!(!is_killed(start(folder, work, None)));
+    check_recovery(folder, &undisturbed.expected(work), &pending);
+    killed.then_some(in_flight)
+}
+
+#[test]
+fn hosts_killed_before_any_write_of_an_update_lose_nothing_and_the_next_finishes_it() {
+    kill_at_every_write(Work::Update, Moment::Before);
+}
+
+#[test]
+fn hosts_killed_within_any_append_of_an_update_lose_nothing_and_the_next_finishes_it() {
+    kill_at_every_write(Work::Update, Moment::Within);
+}
+
+#[test]
+fn hosts_killed_after_any_write_of_an_update_lose_nothing_and_the_next_finishes_it() {
+    kill_at_every_write(Work::Update, Moment::After);
+}
+
+#[test]
+fn hosts_killed_after_any_write_of_a_destroy_lose_nothing_and_the_next_finishes_it() {
+    kill_at_every_write(Work::Destroy, Moment::After);
 }

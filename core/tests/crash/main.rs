@@ -1,19 +1,22 @@
-//! Crashes: whatever moment a host is killed at, the next update goes on from there, and nothing is lost or made twice.
+//! Crashes and full disks: at any moment of an operation, the next operation goes on from there, and nothing is lost.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by panicking"
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and reports that it was skipped"
 )]
 
+mod full;
 mod hosts;
 mod killed;
+mod mortal;
 mod prefixes;
 mod programs;
 mod things;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use stackwright::{
     Engine, Stack, StackSettings,
@@ -22,12 +25,13 @@ use stackwright::{
     provider::Provider,
     resource::PendingOperationKind,
     secrets::Base64Provider,
-    state::Snapshot,
+    state::{Snapshot, integrity},
     store::Store,
     urn::Urn,
 };
 
 use programs::Version;
+use things::{existing, name_of};
 
 /// Opens the stack of all these tests.
 async fn open(store: Arc<dyn Store>, provider: Arc<dyn Provider>) -> Stack {
@@ -70,4 +74,27 @@ fn pending(snapshot: &Snapshot) -> BTreeMap<String, PendingOperationKind> {
         .iter()
         .map(|pending| (pending.resource.urn.name().to_owned(), pending.kind))
         .collect()
+}
+
+/// Checks the state that an interrupted operation leaves against the files in `things`: each file is a record or a pending
+/// creation, and each record has a file or is a pending deletion. Returns what is pending.
+fn check_nothing_lost(snapshot: &Snapshot, things: &Path) -> BTreeMap<String, PendingOperationKind> {
+    integrity::verify(snapshot).unwrap();
+    let pending = pending(snapshot);
+    let there = existing(things);
+    let known: BTreeMap<&str, &str> = snapshot
+        .resources
+        .iter()
+        .filter(|state| state.custom && !state.is_provider())
+        .map(|state| (state.id.as_str(), state.urn.name()))
+        .collect();
+    for id in there.keys() {
+        let creating = pending.get(name_of(id)) == Some(&PendingOperationKind::Creating);
+        assert!(known.contains_key(id.as_str()) || creating, "{id} is lost");
+    }
+    for (id, name) in known {
+        let deleting = pending.get(name) == Some(&PendingOperationKind::Deleting);
+        assert!(there.contains_key(id) || deleting, "{id} is in the state only");
+    }
+    pending
 }
