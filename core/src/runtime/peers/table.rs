@@ -1,90 +1,19 @@
-//! Whose processes may be at the other end of a loopback connection.
+//! The kernel's tables of all connections: `/proc/net/tcp` and `/proc/net/tcp6`.
 
 use std::{
-    collections::BTreeSet,
     fmt::Write as _,
     fs,
-    io::{Error as IoError, ErrorKind as IoErrorKind, Result as IoResult},
+    io::{ErrorKind as IoErrorKind, Result as IoResult},
     net::{IpAddr, SocketAddr},
-    sync::Arc,
 };
 
-use tokio::net::TcpStream;
+use super::canonical;
 
-use super::Runtime;
-
-/// The state of an open connection in the kernel's tables.
+/// The state of an open connection.
 const ESTABLISHED: &str = "01";
 
-/// The users whose processes may connect to the engine on loopback, and to whose the engine connects: the engine's own user,
-/// root, and those that the host names.
-///
-/// On Linux the kernel's tables of connections name the user at the other end. On other systems nothing is checked.
-#[derive(Clone, Debug)]
-pub struct TrustedPeers(Arc<BTreeSet<u32>>);
-
-impl Default for TrustedPeers {
-    fn default() -> Self {
-        Self::with([])
-    }
-}
-
-impl TrustedPeers {
-    /// Trusts `users` (numbers) beside the engine's own user and root.
-    #[must_use]
-    pub fn with(users: impl IntoIterator<Item = u32>) -> Self {
-        let own = rustix::process::geteuid().as_raw();
-        Self(Arc::new(users.into_iter().chain([0, own]).collect()))
-    }
-
-    /// Tells whether the other end of a connection is a trusted user's process. Only connections on loopback are checked.
-    ///
-    /// # Errors
-    /// When the kernel's tables cannot be read.
-    pub(crate) async fn trusts(&self, stream: &TcpStream, runtime: &Runtime) -> IoResult<Peer> {
-        let (local, remote) = (stream.local_addr()?, stream.peer_addr()?);
-        if !cfg!(target_os = "linux") || !remote.ip().to_canonical().is_loopback() {
-            return Ok(Peer::Trusted);
-        }
-        let found = runtime
-            .spawner
-            .spawn_blocking(move || user_of(remote, local))
-            .await
-            .map_err(|error| IoError::other(error.to_string()))??;
-        Ok(match found {
-            None => Peer::Unknown,
-            Some(user) if self.0.contains(&user) => Peer::Trusted,
-            Some(user) => Peer::Foreign(user),
-        })
-    }
-}
-
-/// What is at the other end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Peer {
-    /// A trusted user's process.
-    Trusted,
-    /// Another user's.
-    Foreign(u32),
-    /// No process holds the other end: it has gone, or has not accepted the connection yet.
-    Unknown,
-}
-
-impl Peer {
-    /// Returns the error of a connection that is refused.
-    pub(crate) fn refusal(self, address: SocketAddr) -> IoError {
-        let text = match self {
-            Self::Foreign(user) => {
-                format!("the process at {address} belongs to user {user}, who is not among the trusted peers")
-            }
-            Self::Trusted | Self::Unknown => format!("no process holds the connection at {address}"),
-        };
-        IoError::new(IoErrorKind::PermissionDenied, text)
-    }
-}
-
 /// Returns the user whose process holds the socket at `own`, connected to `other`.
-fn user_of(own: SocketAddr, other: SocketAddr) -> IoResult<Option<u32>> {
+pub(super) fn user_of(own: SocketAddr, other: SocketAddr) -> IoResult<Option<u32>> {
     let (own_v4, other_v4) = (canonical(own), canonical(other));
     let mut found = None;
     if own_v4.is_ipv4() {
@@ -99,10 +28,6 @@ fn user_of(own: SocketAddr, other: SocketAddr) -> IoResult<Option<u32>> {
         found = find(&table, mapped(own), mapped(other));
     }
     Ok(found)
-}
-
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// Returns an IPv4 address as sockets of IPv6 have it.
@@ -179,26 +104,5 @@ mod tests {
         assert_eq!(text("[::1]:80"), "00000000000000000000000001000000:0050");
         let mapped = mapped("127.0.0.1:4711".parse().unwrap());
         assert_eq!(as_in_table(mapped), "0000000000000000FFFF00000100007F:1267");
-    }
-
-    #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn the_own_user_is_trusted_and_one_that_is_not_named_is_not() {
-        let runtime = Runtime::system(tokio::runtime::Handle::current());
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let waiting = TrustedPeers::default().trusts(&client, &runtime).await.unwrap();
-        assert_eq!(waiting, Peer::Unknown, "not accepted yet");
-        let (server, _) = listener.accept().await.unwrap();
-        for stream in [&client, &server] {
-            let trusted = TrustedPeers::default().trusts(stream, &runtime).await.unwrap();
-            assert_eq!(trusted, Peer::Trusted);
-        }
-        let own = rustix::process::geteuid().as_raw();
-        let peer = TrustedPeers(Arc::new([own + 1].into()))
-            .trusts(&server, &runtime)
-            .await
-            .unwrap();
-        assert_eq!(peer, Peer::Foreign(own));
     }
 }
