@@ -164,6 +164,9 @@ export interface ErrorCode {
 /** Every kind of error: the table that the classes of the façade are checked against. */
 export declare function errorCodes(): Array<ErrorCode>
 
+/** Returns the name of the way of opening a stack that its option `create` asks for. */
+export declare function openingOf(create: boolean | undefined | null, hasProgram: boolean): string
+
 /** A program, as the façade describes it. */
 export interface ProgramEntry {
   /** The façade's number of a program in this process. */
@@ -224,8 +227,8 @@ export interface StackEntry {
   rootDirectory?: string
   /** The options of the project's runtime, by name. */
   runtimeOptions: Record<string, string>
-  /** Whether the stack is created when it does not exist. */
-  create: boolean
+  /** Whether the stack has to exist, must not, or is created when it does not: a name of the core's. */
+  opening: string
   /** What its secrets are encrypted with. */
   passphrase?: string
   /** The host's own encryption of its secrets. */

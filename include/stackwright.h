@@ -1273,12 +1273,14 @@ sw_status_t sw_runtime_new(const struct sw_runtime_options_t *options,
 sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
 
 /**
- * Opens a stack, named `project/stack`, and creates it when there is none.
+ * Opens a stack, named `project/stack`.
  *
  * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
  * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop",
  * "runtimeOptions": {"virtualenv": "venv"}, "create": true, "encryptionSalt": "v1:…",
- * "passphrase": "…", "referencePassphrases": {"shop/base": "…"}}`. The passphrase is the stack's own, in place of the engine's; a
+ * "passphrase": "…", "referencePassphrases": {"shop/base": "…"}}`. With `create` a stack that does not exist is created;
+ * with `false` it is a `NOT_FOUND` error. Without it, the stack is created when there is a program, and otherwise by its
+ * first update or import. The passphrase is the stack's own, in place of the engine's; a
  * wrong one is an error when the stack has secrets. Stacks that this one refers to are opened with its passphrase, or with
  * the one that stands beside their name. The runtime's options are texts,
  * which plugins find in their environment, as `PULUMI_RUNTIME_VIRTUALENV`. Keys without a
@@ -1301,6 +1303,47 @@ sw_status_t sw_stack_open(const struct sw_engine_t *engine,
                           const struct sw_program_t *program,
                           struct sw_stack_t **stack,
                           struct sw_error_t **error);
+
+/**
+ * Creates a stack, which must not exist: one that does is a conflict. Otherwise as `sw_stack_open`, without its setting
+ * `create`.
+ *
+ * # Safety
+ * As `sw_stack_open`.
+ */
+sw_status_t sw_engine_create_stack(const struct sw_engine_t *engine,
+                                   struct sw_bytes_view_t name,
+                                   struct sw_bytes_view_t settings,
+                                   const struct sw_program_t *program,
+                                   struct sw_stack_t **stack,
+                                   struct sw_error_t **error);
+
+/**
+ * Selects a stack, which must exist: for one that does not, the error's hints name those like it. Otherwise as
+ * `sw_stack_open`, without its setting `create`.
+ *
+ * # Safety
+ * As `sw_stack_open`.
+ */
+sw_status_t sw_engine_select_stack(const struct sw_engine_t *engine,
+                                   struct sw_bytes_view_t name,
+                                   struct sw_bytes_view_t settings,
+                                   const struct sw_program_t *program,
+                                   struct sw_stack_t **stack,
+                                   struct sw_error_t **error);
+
+/**
+ * Selects a stack, and creates it when it does not exist. Otherwise as `sw_stack_open`, without its setting `create`.
+ *
+ * # Safety
+ * As `sw_stack_open`.
+ */
+sw_status_t sw_engine_create_or_select_stack(const struct sw_engine_t *engine,
+                                             struct sw_bytes_view_t name,
+                                             struct sw_bytes_view_t settings,
+                                             const struct sw_program_t *program,
+                                             struct sw_stack_t **stack,
+                                             struct sw_error_t **error);
 
 /**
  * Removes every lock of the stack, whoever holds it, and says how many there were: for locks that dead machines left

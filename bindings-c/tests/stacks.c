@@ -148,8 +148,52 @@ static void the_host_fetches_remote_assets_and_a_failure_leaves_a_state(void)
     OK(sw_runtime_free(runtime));
 }
 
+static void stacks_are_created_selected_or_either(void)
+{
+    sw_error_t *error = NULL;
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_engine_options_t options = {sizeof options, runtime, sw_text("{\"store\": \"memory://\"}"), NULL, 0, NULL};
+    sw_engine_t *engine = NULL;
+    sw_stack_t *stack = NULL;
+    sw_bytes_t *document = NULL;
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, NULL, NULL, run_organization};
+    OK(sw_engine_new(&options, &engine, &error));
+    FAILS(sw_engine_select_stack(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error),
+          SW_STATUS_NOT_FOUND, "no stack named 'shop/dev' found");
+    /* Without a program the stack is created by what first writes it. */
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error));
+    FAILS(sw_stack_export(stack, false, &document, &error), SW_STATUS_NOT_FOUND, "no stack named 'shop/dev' found");
+    sw_stack_free(stack);
+    FAILS(sw_engine_select_stack(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error), SW_STATUS_NOT_FOUND,
+          "shop/dev");
+    OK(sw_engine_create_stack(engine, sw_text("shop/dev"), sw_text(""), &program, &stack, &error));
+    sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
+    sw_stack_free(stack);
+    FAILS(sw_engine_create_stack(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error), SW_STATUS_CONFLICT,
+          "already exists");
+    OK(sw_engine_select_stack(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error));
+    OK(sw_stack_export(stack, false, &document, &error));
+    expect_at(document, "/version", "3");
+    sw_bytes_free(document);
+    sw_stack_free(stack);
+    CHECK(sw_engine_select_stack(engine, sw_text("shop/dve"), sw_text(""), NULL, &stack, &error) == SW_STATUS_NOT_FOUND);
+    CHECK(sw_error_hint_count(error) > 0 && strstr(sw_error_hint(error, 0), "did you mean 'shop/dev'?") != NULL);
+    sw_error_free(error), error = NULL;
+    OK(sw_engine_create_or_select_stack(engine, sw_text("shop/new"), sw_text(""), NULL, &stack, &error));
+    sw_stack_free(stack);
+    OK(sw_engine_create_or_select_stack(engine, sw_text("shop/new"), sw_text(""), NULL, &stack, &error));
+    sw_stack_free(stack);
+    FAILS(sw_engine_create_stack(engine, sw_text("shop/x"), sw_text("{\"create\": true}"), NULL, &stack, &error),
+          SW_STATUS_INVALID_INPUT, "for sw_stack_open alone");
+    FAILS(sw_stack_open(engine, sw_text("shop/x"), sw_text("{\"create\": false}"), &program, &stack, &error),
+          SW_STATUS_NOT_FOUND, "shop/x");
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+}
+
 int main(void)
 {
+    RUN(stacks_are_created_selected_or_either);
     RUN(programs_are_told_the_organization_that_the_host_says);
     RUN(a_host_unlocks_a_stack_that_a_dead_machine_holds);
     RUN(the_host_fetches_remote_assets_and_a_failure_leaves_a_state);

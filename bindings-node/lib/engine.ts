@@ -152,7 +152,10 @@ export interface StackOptions {
      * `PULUMI_RUNTIME_NAME`, and language runtimes are told them. A setting like `config`.
      */
     runtimeOptions?: { readonly [name: string]: string };
-    /** Whether the stack is created when it does not exist; true when absent. */
+    /**
+     * For `stack()` alone: whether the stack is created when it does not exist. When absent, it is with a program; without
+     * one its first update or import creates it, and what only reads it is refused with `NotFoundError` until then.
+     */
     create?: boolean;
     /** Receives every entry of the journal before the engine goes on; may refuse it. */
     journal?: JournalReceiver;
@@ -290,13 +293,45 @@ export class Engine {
         );
     }
 
-    /** Opens a stack, named `project/stack`. */
+    /**
+     * Opens a stack, named `project/stack`. The option `create` says whether it has to exist; a name that is misspelt
+     * creates no stack by being read.
+     */
     async stack(name: string, options: StackOptions = {}): Promise<Stack> {
+        return this.#open(name, options, undefined);
+    }
+
+    /**
+     * Creates a stack.
+     * @throws {ConflictError} It exists.
+     */
+    async createStack(name: string, options: Omit<StackOptions, "create"> = {}): Promise<Stack> {
+        return this.#open(name, options, "create");
+    }
+
+    /**
+     * Selects a stack that exists.
+     * @throws {NotFoundError} It does not exist; the hints name stacks that are called like it.
+     */
+    async selectStack(name: string, options: Omit<StackOptions, "create"> = {}): Promise<Stack> {
+        return this.#open(name, options, "select");
+    }
+
+    /** Selects a stack, and creates it when it does not exist. */
+    async createOrSelectStack(name: string, options: Omit<StackOptions, "create"> = {}): Promise<Stack> {
+        return this.#open(name, options, "create_or_select");
+    }
+
+    async #open(name: string, options: StackOptions, opening: string | undefined): Promise<Stack> {
         this.#requireOpen();
         if (typeof name !== "string") {
             throw new InvalidInputError(`the name of a stack is a string, project/stack, not ${described(name)}`);
         }
-        refuseUnknown("a stack", options, STACK_OPTIONS);
+        const known: { readonly [option: string]: unknown } = { ...STACK_OPTIONS };
+        if (opening !== undefined) {
+            delete (known as { create?: unknown }).create;
+        }
+        refuseUnknown("a stack", options, known);
         checkMembers(options, STACK_CHECKS, "a stack");
         requireObject("config", options.config);
         requireObject("tags", options.tags);
@@ -327,7 +362,7 @@ export class Engine {
         const program = options.program === undefined ? undefined : addProgram(this.#bridge, options.program);
         const stack = await awaited(() =>
             this.#native.stack(name, config, {
-                create: options.create ?? true,
+                opening: opening ?? native.openingOf(options.create, program !== undefined),
                 tags: { ...options.tags },
                 runtimeOptions: { ...options.runtimeOptions },
                 referencePassphrases: { ...options.referencePassphrases },

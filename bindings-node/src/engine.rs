@@ -5,7 +5,7 @@ use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc};
 use napi::{Env, Result, bindgen_prelude::Unknown};
 use napi_derive::napi;
 use stackwright::{
-    Error, StackSettings,
+    Error, Opening, StackSettings,
     plugin::{PluginCommand, PluginSettings},
     project::{Config, ConfigKey, ConfigValue},
     property::{PropertyValue, json::PlainValue},
@@ -123,8 +123,8 @@ pub struct StackEntry {
     pub root_directory: Option<String>,
     /// The options of the project's runtime, by name.
     pub runtime_options: HashMap<String, String>,
-    /// Whether the stack is created when it does not exist.
-    pub create: bool,
+    /// Whether the stack has to exist, must not, or is created when it does not: a name of the core's.
+    pub opening: String,
     /// What its secrets are encrypted with.
     pub passphrase: Option<String>,
     /// The host's own encryption of its secrets.
@@ -190,7 +190,7 @@ impl Engine {
             encryption_salt: entry.encryption_salt,
             root_directory: entry.root_directory.map(PathBuf::from),
             runtime_options: entry.runtime_options.into_iter().collect(),
-            create: entry.create,
+            opening: Opening::named(&entry.opening).map_err(|error| errors::to_napi(&error))?,
         };
         match self.engine.stack(&name, settings).await {
             Ok(stack) => Ok(Stack::new(stack, Arc::clone(&self.shared))),
@@ -212,6 +212,13 @@ impl Engine {
     pub async fn close(&self) {
         self.engine.close().await;
     }
+}
+
+/// Returns the name of the way of opening a stack that its option `create` asks for.
+#[napi(catch_unwind)]
+#[must_use]
+pub fn opening_of(create: Option<bool>, has_program: bool) -> &'static str {
+    Opening::of_create(create, has_program).name()
 }
 
 /// A stack's configuration.

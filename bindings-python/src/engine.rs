@@ -7,7 +7,7 @@ use pyo3::{
     types::{PyDict, PyString},
 };
 use stackwright::{
-    StackSettings,
+    Opening, StackSettings,
     plugin::{PluginCommand, PluginSettings},
     program::LanguageRuntimeProgram,
     provider::PoolSettings,
@@ -122,7 +122,7 @@ impl Engine {
     }
 
     /// Opens or creates a stack; `callback(stack, error)` gets it.
-    #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, runtime_options, create, journal, passphrase, secrets, reference_passphrases, completions, callback))]
+    #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, runtime_options, opening, journal, passphrase, secrets, reference_passphrases, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn stack(
         &self,
@@ -135,7 +135,7 @@ impl Engine {
         tags: BTreeMap<String, String>,
         root_directory: Option<PathBuf>,
         runtime_options: BTreeMap<String, String>,
-        create: bool,
+        opening: &str,
         journal: Option<&Bound<'_, PyAny>>,
         passphrase: Option<String>,
         secrets: Option<&Bound<'_, PyAny>>,
@@ -171,7 +171,7 @@ impl Engine {
             encryption_salt,
             root_directory,
             runtime_options,
-            create,
+            opening: Opening::named(opening).or_raise(py)?,
             journal: journal
                 .map(|journal| PythonJournal::read(journal, &self.host).map(|journal| Arc::new(journal) as _))
                 .transpose()?,
@@ -230,6 +230,13 @@ impl Drop for Engine {
         // Provider threads hold the pool, not the engine: without this they would wait for ever.
         self.close_pools();
     }
+}
+
+/// Returns the name of the way of opening a stack that its option `create` asks for.
+#[pyfunction]
+#[pyo3(signature = (create, has_program))]
+pub(crate) fn opening_of(create: Option<bool>, has_program: bool) -> &'static str {
+    Opening::of_create(create, has_program).name()
 }
 
 /// Reads a program as `stackwright` prepares it: `(start, queue or None, own_root)`, or a language runtime's address.

@@ -26,7 +26,7 @@ mod _stackwright {
     use crate::{
         completions::Completions,
         convert::{find_outputs, from_json, round_trip, to_json},
-        engine::Engine,
+        engine::{Engine, opening_of},
         errors::error_kinds,
         gate::close_gate,
         operation::{Events, Operation, OperationOutcome},

@@ -107,7 +107,7 @@ pub mod program;
 pub mod operation;
 mod engine;
 
-pub use engine::{Engine, EngineBuilder, Stack, StackSettings};
+pub use engine::{Engine, EngineBuilder, Opening, Stack, StackSettings};
 pub use error::{Error, ErrorClass, ErrorKind, Result};
 pub use message::Text;
 pub use store::StackName;

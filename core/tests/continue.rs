@@ -15,7 +15,7 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use stackwright::{
-    Engine, ErrorKind, Stack, StackSettings,
+    Engine, ErrorKind, Opening, Stack, StackSettings,
     monitor::{Read, Registration},
     operation::{OperationKind, OperationOptions},
     program::{Program, from_fn},
@@ -105,7 +105,7 @@ async fn open(store: Arc<dyn Store>, echo: &Arc<Echo>) -> Stack {
         .build()
         .unwrap();
     let settings = StackSettings {
-        create: false,
+        opening: Opening::Select,
         ..StackSettings::default()
     };
     engine.stack("fixtures/dev", settings).await.unwrap()

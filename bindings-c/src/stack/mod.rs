@@ -6,14 +6,14 @@ pub mod state;
 
 use std::sync::Arc;
 
-use stackwright::{Stack, StackSettings};
+use stackwright::{Opening, Stack, StackSettings};
 
 use self::settings::Settings;
 use crate::{
     bytes::sw_bytes_view_t,
     engine::{Parts, sw_engine_t},
     error::sw_error_t,
-    guard::{Failure, Slot, guard, live},
+    guard::{Failure, Outcome, Slot, guard, live},
     program::{Entry, sw_program_t},
     status::sw_status_t,
 };
@@ -26,12 +26,14 @@ pub struct sw_stack_t {
     parts: Arc<Parts>,
 }
 
-/// Opens a stack, named `project/stack`, and creates it when there is none.
+/// Opens a stack, named `project/stack`.
 ///
 /// `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
 /// "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop",
 /// "runtimeOptions": {"virtualenv": "venv"}, "create": true, "encryptionSalt": "v1:…",
-/// "passphrase": "…", "referencePassphrases": {"shop/base": "…"}}`. The passphrase is the stack's own, in place of the engine's; a
+/// "passphrase": "…", "referencePassphrases": {"shop/base": "…"}}`. With `create` a stack that does not exist is created;
+/// with `false` it is a `NOT_FOUND` error. Without it, the stack is created when there is a program, and otherwise by its
+/// first update or import. The passphrase is the stack's own, in place of the engine's; a
 /// wrong one is an error when the stack has secrets. Stacks that this one refers to are opened with its passphrase, or with
 /// the one that stands beside their name. The runtime's options are texts,
 /// which plugins find in their environment, as `PULUMI_RUNTIME_VIRTUALENV`. Keys without a
@@ -56,41 +58,125 @@ pub unsafe extern "C" fn sw_stack_open(
     stack: *mut *mut sw_stack_t,
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
-    let body = || {
-        // SAFETY: writable by this function's contract.
-        let place = unsafe { Slot::required(stack, "stack") }?;
-        // SAFETY: null or alive by this function's contract.
-        let parts = Arc::clone(&unsafe { live(engine, "the engine") }?.parts);
-        // SAFETY: readable by this function's contract.
-        let name = unsafe { name.text("the name of the stack") }?;
-        // SAFETY: readable by this function's contract.
-        let settings = unsafe { settings.bytes("the settings of the stack") }?;
-        let settings = Settings::from_json(settings)?;
-        // SAFETY: null or readable by this function's contract.
-        let program = unsafe { Entry::new(program) }?;
-        if program.is_some() && settings.names_a_program() {
-            return Err(Failure::misuse(
-                "the stack has both a program and the address of a language runtime",
-            ));
-        }
-        let settings = StackSettings {
-            journal: parts.host.as_ref().and_then(|host| host.journal(name.to_owned())),
-            ..settings.for_stack(name, |passphrase| parts.engine.passphrase(passphrase))?
-        };
-        let opening = async { Ok(parts.engine.stack(name, settings).await?) };
-        let stack = parts.shared.block_on(opening)?;
-        if let Some(program) = &program {
-            program.adopt();
-        }
-        place.fill(Box::into_raw(Box::new(sw_stack_t {
-            stack,
+    // SAFETY: the caller's contract is this function's.
+    let body = || unsafe { open(engine, name, settings, program, stack, None) };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Creates a stack, which must not exist: one that does is a conflict. Otherwise as `sw_stack_open`, without its setting
+/// `create`.
+///
+/// # Safety
+/// As `sw_stack_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_engine_create_stack(
+    engine: *const sw_engine_t,
+    name: sw_bytes_view_t,
+    settings: sw_bytes_view_t,
+    program: *const sw_program_t,
+    stack: *mut *mut sw_stack_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: the caller's contract is this function's.
+    let body = || unsafe { open(engine, name, settings, program, stack, Some(Opening::Create)) };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Selects a stack, which must exist: for one that does not, the error's hints name those like it. Otherwise as
+/// `sw_stack_open`, without its setting `create`.
+///
+/// # Safety
+/// As `sw_stack_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_engine_select_stack(
+    engine: *const sw_engine_t,
+    name: sw_bytes_view_t,
+    settings: sw_bytes_view_t,
+    program: *const sw_program_t,
+    stack: *mut *mut sw_stack_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: the caller's contract is this function's.
+    let body = || unsafe { open(engine, name, settings, program, stack, Some(Opening::Select)) };
+    // SAFETY: `error` is null or writable by this function's contract.
+    unsafe { guard(error, body) }
+}
+
+/// Selects a stack, and creates it when it does not exist. Otherwise as `sw_stack_open`, without its setting `create`.
+///
+/// # Safety
+/// As `sw_stack_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sw_engine_create_or_select_stack(
+    engine: *const sw_engine_t,
+    name: sw_bytes_view_t,
+    settings: sw_bytes_view_t,
+    program: *const sw_program_t,
+    stack: *mut *mut sw_stack_t,
+    error: *mut *mut sw_error_t,
+) -> sw_status_t {
+    // SAFETY: the caller's contract is this function's.
+    let body = || unsafe {
+        open(
+            engine,
+            name,
+            settings,
             program,
-            parts,
-        })));
-        Ok(())
+            stack,
+            Some(Opening::CreateOrSelect),
+        )
     };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }
+}
+
+/// Opens a stack; `opening` is that of the function that was called.
+///
+/// # Safety
+/// As `sw_stack_open`, for all but its error.
+unsafe fn open(
+    engine: *const sw_engine_t,
+    name: sw_bytes_view_t,
+    settings: sw_bytes_view_t,
+    program: *const sw_program_t,
+    stack: *mut *mut sw_stack_t,
+    opening: Option<Opening>,
+) -> Outcome<()> {
+    // SAFETY: writable by this function's contract.
+    let place = unsafe { Slot::required(stack, "stack") }?;
+    // SAFETY: null or alive by this function's contract.
+    let parts = Arc::clone(&unsafe { live(engine, "the engine") }?.parts);
+    // SAFETY: readable by this function's contract.
+    let name = unsafe { name.text("the name of the stack") }?;
+    // SAFETY: readable by this function's contract.
+    let settings = unsafe { settings.bytes("the settings of the stack") }?;
+    let settings = Settings::from_json(settings)?;
+    // SAFETY: null or readable by this function's contract.
+    let program = unsafe { Entry::new(program) }?;
+    if program.is_some() && settings.names_a_program() {
+        return Err(Failure::misuse(
+            "the stack has both a program and the address of a language runtime",
+        ));
+    }
+    let settings = StackSettings {
+        journal: parts.host.as_ref().and_then(|host| host.journal(name.to_owned())),
+        ..settings.for_stack(name, program.is_some(), opening, |passphrase| {
+            parts.engine.passphrase(passphrase)
+        })?
+    };
+    let opening = async { Ok(parts.engine.stack(name, settings).await?) };
+    let stack = parts.shared.block_on(opening)?;
+    if let Some(program) = &program {
+        program.adopt();
+    }
+    place.fill(Box::into_raw(Box::new(sw_stack_t {
+        stack,
+        program,
+        parts,
+    })));
+    Ok(())
 }
 
 /// Removes every lock of the stack, whoever holds it, and says how many there were: for locks that dead machines left

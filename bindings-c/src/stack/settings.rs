@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 use serde::Deserialize;
 use serde_json::Value;
 use stackwright::{
-    Error, StackSettings,
+    Error, Opening, StackSettings,
     program::{LanguageRuntimeProgram, Program},
     project::{Config, ConfigKey, ConfigValue},
     secrets::SecretsProvider,
@@ -24,7 +24,7 @@ pub(super) struct Settings {
     reference_passphrases: BTreeMap<String, String>,
     root_directory: Option<PathBuf>,
     runtime_options: BTreeMap<String, String>,
-    create: bool,
+    create: Option<bool>,
     language_runtime: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl Default for Settings {
             reference_passphrases: BTreeMap::new(),
             root_directory: None,
             runtime_options: BTreeMap::new(),
-            create: true,
+            create: None,
             language_runtime: None,
         }
     }
@@ -61,11 +61,20 @@ impl Settings {
     }
 
     /// Gives them to the stack of this name; `open` makes what a passphrase opens.
+    ///
+    /// `opening` is that of the function that was called; without one the setting `create` decides.
     pub(super) fn for_stack(
         self,
         name: &str,
+        has_program: bool,
+        opening: Option<Opening>,
         open: impl Fn(String) -> stackwright::Result<Arc<dyn SecretsProvider>>,
     ) -> Outcome<StackSettings> {
+        let has_program = has_program || self.names_a_program();
+        if opening.is_some() && self.create.is_some() {
+            let message = "the setting create is for sw_stack_open alone";
+            return Err(Failure::invalid(message));
+        }
         let remote = self.language_runtime.map(LanguageRuntimeProgram::new);
         let default = StackSettings::default();
         let passphrases = self.reference_passphrases.into_iter();
@@ -79,7 +88,7 @@ impl Settings {
             encryption_salt: self.encryption_salt,
             root_directory: self.root_directory,
             runtime_options: self.runtime_options,
-            create: self.create,
+            opening: opening.unwrap_or_else(|| Opening::of_create(self.create, has_program)),
             journal: None,
             secrets: self.passphrase.map(&open).transpose()?,
             reference_secrets,
@@ -131,7 +140,7 @@ mod tests {
     fn read(config: &str) -> Result<Config, String> {
         let json = format!(r#"{{"config": {config}}}"#);
         let settings = Settings::from_json(json.as_bytes())
-            .and_then(|it| it.for_stack("shop/dev", |_| Ok(Arc::new(Base64Provider))));
+            .and_then(|it| it.for_stack("shop/dev", false, None, |_| Ok(Arc::new(Base64Provider))));
         match settings {
             Ok(settings) => Ok(settings.config),
             Err(Failure::Engine(error)) => Err(error.message().to_owned()),

@@ -76,6 +76,7 @@ from .provider import (
     ViewStep,
 )
 from .result import Diagnostic, PropertyChange, Result, Step
+from .stack_settings import StackSettings
 from .stack import Stack
 from .values import (
     UNKNOWN,
@@ -178,6 +179,7 @@ __all__ = [
     "Secrets",
     "SecretsError",
     "Stack",
+    "StackSettings",
     "StackReader",
     "StateError",
     "Status",

@@ -39,6 +39,7 @@ __all__ = [
 _Callback = Callable[[Any, BaseException | None], None]
 _Program = tuple[Callable[[Run], None], Completions | None, bool] | str
 
+def opening_of(create: bool | None, has_program: bool) -> str: ...
 def close_gate() -> None: ...
 def error_kinds() -> list[tuple[int, str, str]]: ...
 def find_outputs(inputs: dict[str, Any]) -> list[tuple[str, Any]]: ...
@@ -66,7 +67,7 @@ class Engine:
         tags: dict[str, str],
         root_directory: str | None,
         runtime_options: dict[str, str],
-        create: bool,
+        opening: str,
         journal: tuple[Callable[[str], Any], bool, Completions] | None,
         passphrase: str | None,
         secrets: tuple[str, str | None, Any, Any] | None,

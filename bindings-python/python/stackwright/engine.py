@@ -18,16 +18,18 @@ from . import _provider_threads
 from . import provider as _provider
 from ._bridge import answer
 from ._checks import refusal, require, require_folder, require_function, require_given, require_texts
+from ._annotations import Unpack
 from ._raised import Raised
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
-from ._stackwright import close_gate
+from ._stackwright import close_gate, opening_of
 from .errors import InvalidInputError
 from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer
 from .journal import Journal
 from .provider import Resolver
 from .stack import Stack
+from .stack_settings import StackSettings, check_settings
 from .values import PropertyValue
 
 __all__ = ["Engine", "Plugins"]
@@ -243,6 +245,7 @@ class Engine:
             },
         }
         self._native = NativeEngine(settings)
+        self._store = store
         self._closed = False
         _open.add(self._native)
 
@@ -262,13 +265,13 @@ class Engine:
         tags: Mapping[str, str] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
         runtime_options: Mapping[str, str] | None = None,
-        create: bool = True,
+        create: bool | None = None,
         journal: Journal | None = None,
         passphrase: str | None = None,
         secrets: Secrets | None = None,
         reference_passphrases: Mapping[str, str] | None = None,
     ) -> Stack:
-        """Opens a stack, named ``project/stack``; it is created when it does not exist and ``create`` allows it.
+        """Opens a stack, named ``project/stack``.
 
         :param program: Says what the stack is to be: a function with one parameter, of this package's own API, or one
             without any, of the Pulumi SDK; or a :class:`~stackwright.LanguageRuntime`.
@@ -286,6 +289,8 @@ class Engine:
         :param root_directory: The folder of the project, which must exist, from which assets are found.
         :param runtime_options: The options of the project's runtime by name (``virtualenv``, ``typescript``…): plugins find them in
             their environment, as ``PULUMI_RUNTIME_NAME``, and language runtimes are told them. A setting like ``config``.
+        :param create: Whether the stack is created when it does not exist. Left out, it is with a ``program``; without one its
+            first update or import creates it, and what only reads it raises :class:`~stackwright.NotFoundError` until then.
         :param journal: Receives every change of the state before the engine goes on.
         :param passphrase: Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one is a
             :class:`~stackwright.DecryptError` when the stack has secrets.
@@ -293,27 +298,56 @@ class Engine:
         :param reference_passphrases: The passphrases of other stacks by their names (``project/stack``), for references to
             them; other stacks are opened as this one is.
         """
+        require("create", create, bool, "True or False")
+        settings: StackSettings = {
+            "config": config,
+            "encryption_salt": encryption_salt,
+            "organization": organization,
+            "tags": tags,
+            "root_directory": root_directory,
+            "runtime_options": runtime_options,
+            "journal": journal,
+            "passphrase": passphrase,
+            "secrets": secrets,
+            "reference_passphrases": reference_passphrases,
+        }
+        return await self._open(name, program, opening_of(create, program is not None), settings)
+
+    async def create_stack(
+        self, name: str, program: Program | None = None, **settings: Unpack[StackSettings]
+    ) -> Stack:
+        """Creates a stack; the settings are those of :meth:`stack`.
+
+        Raises :class:`~stackwright.ConflictError` when it exists.
+        """
+        return await self._open(name, program, "create", settings)
+
+    async def select_stack(
+        self, name: str, program: Program | None = None, **settings: Unpack[StackSettings]
+    ) -> Stack:
+        """Selects a stack that exists; the settings are those of :meth:`stack`.
+
+        Raises :class:`~stackwright.NotFoundError` when it does not; the hints name stacks that are called like it.
+        """
+        return await self._open(name, program, "select", settings)
+
+    async def create_or_select_stack(
+        self, name: str, program: Program | None = None, **settings: Unpack[StackSettings]
+    ) -> Stack:
+        """Selects a stack, and creates it when it does not exist; the settings are those of :meth:`stack`."""
+        return await self._open(name, program, "create_or_select", settings)
+
+    async def _open(self, name: str, program: Program | None, opening: str, settings: StackSettings) -> Stack:
         self._require_open()
         require_given("name", name, str, "a text, project/stack")
         check(program)
-        require("config", config, Mapping, "a dictionary of values by key")
-        require("encryption_salt", encryption_salt, str, "a text")
-        require("passphrase", passphrase, str, "a text")
-        require("reference_passphrases", reference_passphrases, Mapping, "a dictionary of texts by name")
-        for name_of_stack, text in (reference_passphrases or {}).items():
-            require_given("reference_passphrases", name_of_stack, str, "a dictionary of texts by names, which are texts")
-            require_given(f"reference_passphrases[{name_of_stack!r}]", text, str, "a text")
-        require("organization", organization, str, "a text")
-        require("tags", tags, Mapping, "a dictionary of texts by name")
-        for name_of_tag, value in (tags or {}).items():
-            require_given("tags", name_of_tag, str, "a dictionary of texts by name, whose names are texts")
-            require_given(f"tags[{name_of_tag!r}]", value, str, "a text")
-        require_folder("root_directory", root_directory)
-        require("runtime_options", runtime_options, Mapping, "a dictionary of texts by name")
-        for option, value in (runtime_options or {}).items():
-            require_given("runtime_options", option, str, "a dictionary of texts by name, whose names are texts")
-            require_given(f"runtime_options[{option!r}]", value, str, "a text")
-        require_given("create", create, bool, "True or False")
+        check_settings(settings)
+        config, tags = settings.get("config"), settings.get("tags")
+        encryption_salt, organization = settings.get("encryption_salt"), settings.get("organization")
+        root_directory, runtime_options = settings.get("root_directory"), settings.get("runtime_options")
+        passphrase, secrets = settings.get("passphrase"), settings.get("secrets")
+        reference_passphrases = settings.get("reference_passphrases")
+        journal = settings.get("journal")
         root = None if root_directory is None else os.fspath(root_directory)
         described = None
         if journal is not None:
@@ -336,7 +370,7 @@ class Engine:
                 dict(tags or {}),
                 root,
                 dict(runtime_options or {}),
-                create,
+                opening,
                 described,
                 passphrase,
                 host_secrets,
@@ -359,6 +393,9 @@ class Engine:
         self._closed = True
         await answer(self._native.close)
         self._provider_loop.close()
+
+    def __repr__(self) -> str:
+        return f"<Engine on {self._store}{', closed' if self._closed else ''}>"
 
     async def __aenter__(self) -> Engine:
         return self

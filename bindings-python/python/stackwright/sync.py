@@ -27,6 +27,7 @@ from .journal import Journal
 from .options import OperationOptions
 from .provider import Resolver
 from .result import Result
+from .stack_settings import StackSettings
 from .values import PropertyValue
 
 __all__ = ["Engine", "Operation", "Stack"]
@@ -269,7 +270,7 @@ class Engine:
         tags: Mapping[str, str] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
         runtime_options: Mapping[str, str] | None = None,
-        create: bool = True,
+        create: bool | None = None,
         journal: Journal | None = None,
         passphrase: str | None = None,
         secrets: Secrets | None = None,
@@ -293,6 +294,20 @@ class Engine:
         )
         return Stack(_background.run(work))
 
+    def create_stack(self, name: str, program: Program | None = None, **settings: Unpack[StackSettings]) -> Stack:
+        """Creates a stack; raises :class:`~stackwright.ConflictError` when it exists."""
+        return Stack(_background.run(self._engine.create_stack(name, program, **settings)))
+
+    def select_stack(self, name: str, program: Program | None = None, **settings: Unpack[StackSettings]) -> Stack:
+        """Selects a stack; raises :class:`~stackwright.NotFoundError` when it does not exist."""
+        return Stack(_background.run(self._engine.select_stack(name, program, **settings)))
+
+    def create_or_select_stack(
+        self, name: str, program: Program | None = None, **settings: Unpack[StackSettings]
+    ) -> Stack:
+        """Selects a stack, and creates it when it does not exist."""
+        return Stack(_background.run(self._engine.create_or_select_stack(name, program, **settings)))
+
     def stacks(self, project: str | None = None) -> list[str]:
         """Lists the stacks of a project, or of all."""
         return _background.run(self._engine.stacks(project))
@@ -300,6 +315,9 @@ class Engine:
     def close(self) -> None:
         """Ends plugin processes and provider threads."""
         _background.run(self._engine.close())
+
+    def __repr__(self) -> str:
+        return repr(self._engine)
 
     def __enter__(self) -> Engine:
         return self

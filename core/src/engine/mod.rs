@@ -2,6 +2,7 @@
 
 mod builder;
 mod fetch;
+mod opening;
 mod parts;
 mod service;
 mod settings;
@@ -16,6 +17,8 @@ use crate::{
 };
 
 pub use builder::EngineBuilder;
+pub use opening::Opening;
+pub(crate) use opening::{create_unless_there, explained};
 pub(crate) use parts::EngineParts;
 pub use settings::StackSettings;
 pub use stack::Stack;
@@ -56,13 +59,38 @@ impl Engine {
         Arc::clone(&self.0.secrets)
     }
 
-    /// Opens a stack, named `project/stack`; it is created when it does not exist and the settings allow it.
+    /// Opens a stack, named `project/stack`, as [`StackSettings::opening`] says.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] for a bad name, organization or tag, [`crate::ErrorKind::NotFound`] for a stack that does not
-    /// exist and is not to be created; whatever the store fails with.
+    /// [`crate::ErrorKind::InvalidInput`] for a bad name, organization or tag, [`crate::ErrorKind::NotFound`] for a stack that is to
+    /// be selected and does not exist, [`crate::ErrorKind::Conflict`] for one that is to be created and exists; whatever the
+    /// store fails with.
     pub async fn stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
         Stack::open(Arc::clone(&self.0), StackName::parse(name)?, settings).await
+    }
+
+    /// Creates a stack, which must not exist.
+    ///
+    /// # Errors
+    /// As [`Self::stack`].
+    pub async fn create_stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
+        self.stack(name, settings.opened(Opening::Create)).await
+    }
+
+    /// Selects a stack, which must exist.
+    ///
+    /// # Errors
+    /// As [`Self::stack`].
+    pub async fn select_stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
+        self.stack(name, settings.opened(Opening::Select)).await
+    }
+
+    /// Selects a stack, and creates it when it does not exist.
+    ///
+    /// # Errors
+    /// As [`Self::stack`].
+    pub async fn create_or_select_stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
+        self.stack(name, settings.opened(Opening::CreateOrSelect)).await
     }
 
     /// Lists the stacks of a project, or of all.

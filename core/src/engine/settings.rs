@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use crate::{
+    engine::Opening,
     error::{Error, Result},
     program::Program,
     project::Config,
@@ -34,8 +35,8 @@ pub struct StackSettings {
     pub runtime_options: BTreeMap<String, String>,
     /// Receives every journal entry before the engine goes on; may refuse, which ends the operation.
     pub journal: Option<Arc<dyn JournalReceiver>>,
-    /// Whether the stack is created when it does not exist.
-    pub create: bool,
+    /// Whether the stack has to exist, must not, or is created when it does not.
+    pub opening: Opening,
     /// The organization that programs are told of; `organization`, as in stores of files, unless the host has some. It
     /// is no part of the stack's name.
     pub organization: String,
@@ -57,7 +58,7 @@ impl Default for StackSettings {
             root_directory: None,
             runtime_options: BTreeMap::new(),
             journal: None,
-            create: true,
+            opening: Opening::default(),
             organization: ORGANIZATION.to_owned(),
             tags: BTreeMap::new(),
             secrets: None,
@@ -67,6 +68,12 @@ impl Default for StackSettings {
 }
 
 impl StackSettings {
+    /// Returns the same settings for another way of opening.
+    #[must_use]
+    pub(super) fn opened(self, opening: Opening) -> Self {
+        Self { opening, ..self }
+    }
+
     /// Refuses what neither organizations nor tags can be called.
     pub(super) fn check(&self) -> Result<()> {
         if !is_plain_name(&self.organization) {

@@ -8,7 +8,7 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
-    engine::{EngineParts, StackSettings},
+    engine::{EngineParts, Opening, StackSettings},
     error::{Error, ErrorKind, Result},
     event::EventSink,
     executor::Control,
@@ -40,19 +40,11 @@ impl Stack {
             engine.host.clone(),
             engine.runtime.clone(),
         );
-        if !storage.exists().await? {
-            if !settings.create {
-                return Err(Error::new(
-                    ErrorKind::NotFound,
-                    format!("no stack named '{name}' found"),
-                ));
-            }
-            match storage.create().await {
-                // Somebody else has created it since the look: both wanted it to be there.
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
-                created => created?,
-            }
-        }
+        let opening = match settings.opening {
+            Opening::AsNeeded => Opening::of_create(None, settings.program.is_some()),
+            stated => stated,
+        };
+        let is_new = opening.apply(&storage).await?;
         let secrets = settings.secrets.unwrap_or_else(|| Arc::clone(&engine.secrets));
         verify_key(&storage, &*secrets).await?;
         let context = StackContext {
@@ -69,6 +61,7 @@ impl Stack {
             encryption_salt: settings.encryption_salt,
             journal: settings.journal,
             tags: settings.tags,
+            is_new,
         };
         Ok(Self {
             context: Arc::new(context),
@@ -174,7 +167,16 @@ impl Stack {
     /// # Errors
     /// Whatever loading fails with.
     pub async fn snapshot(&self) -> Result<Snapshot> {
-        Ok(self.context.storage.load(&*self.context.secrets).await?.snapshot)
+        let loaded = self.context.storage.load(&*self.context.secrets).await;
+        Ok(self.explained(loaded).await?.snapshot)
+    }
+
+    /// Adds hints to the error of a stack that does not exist.
+    async fn explained<T>(&self, result: Result<T>) -> Result<T> {
+        match result {
+            Err(error) => Err(self.context.explained(error).await),
+            read => read,
+        }
     }
 
     /// Returns the stack's outputs.
@@ -190,10 +192,9 @@ impl Stack {
     /// # Errors
     /// As [`Self::snapshot`].
     pub async fn export(&self, show_secrets: bool) -> Result<Vec<u8>> {
-        self.context
-            .storage
-            .export(&*self.context.secrets, show_secrets)
-            .await
+        let secrets = &*self.context.secrets;
+        let exported = self.context.storage.export(secrets, show_secrets).await;
+        self.explained(exported).await
     }
 
     /// Replaces the state by a deployment document.
@@ -202,6 +203,7 @@ impl Stack {
     /// [`ErrorKind::State`] for a document that is none or whose state is not valid, [`ErrorKind::Conflict`] while an
     /// operation runs; the state is as it was then.
     pub async fn import(&self, document: &[u8]) -> Result<()> {
+        self.context.create_if_new().await?;
         self.context
             .storage
             .import(&*self.context.secrets, document)
@@ -228,7 +230,8 @@ impl Stack {
     /// # Errors
     /// [`ErrorKind::Conflict`] when it has resources or an operation runs.
     pub async fn remove(&self, force: bool) -> Result<()> {
-        self.context.storage.remove(force).await
+        let removed = self.context.storage.remove(force).await;
+        self.explained(removed).await
     }
 
     /// Removes every lock of the stack, whoever holds it: for locks that dead machines left behind. Returns how many

@@ -19,7 +19,7 @@ use crate::{
     executor::Control,
     program::Program,
     secrets::{Overheard, SecretsProvider},
-    state::{Journal, Ledger, journal::HostJournal},
+    state::{Journal, Ledger, Snapshot, journal::HostJournal},
     store::{HistoryRecord, LoadedStack, StackSession},
 };
 
@@ -49,7 +49,10 @@ impl Frame {
         let began = clock.elapsed();
         let mut work = Work::default();
         let result = match self.options.check().and_then(|()| self.check_program()) {
-            Ok(()) => self.perform(&mut work, began).await,
+            Ok(()) => match self.perform(&mut work, began).await {
+                Err(error) => Err(self.stack.explained(error).await),
+                performed => performed,
+            },
             refused => refused,
         };
         self.session
@@ -108,9 +111,17 @@ impl Frame {
     }
 
     async fn perform(&self, work: &mut Work, began: Duration) -> Result<()> {
+        let creates = self.stack.is_new && self.kind == OperationKind::Update && self.program.is_some();
         if self.options.dry_run {
-            let loaded = self.load().await?;
-            return self.perform_loaded(work, loaded.snapshot, None, began).await;
+            let snapshot = match self.load().await {
+                // A preview does not create the stack.
+                Err(error) if creates && error.kind() == ErrorKind::NotFound => Snapshot::default(),
+                loaded => loaded?.snapshot,
+            };
+            return self.perform_loaded(work, snapshot, None, began).await;
+        }
+        if creates {
+            self.stack.create_if_new().await?;
         }
         let lock = self.stack.storage.lock_for(self.kind.name()).await?;
         // Also where code of the host panics: the stack is free before anybody hears of the end.

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
-    engine::EngineParts,
-    error::Error,
+    engine::{EngineParts, create_unless_there, explained},
+    error::{Error, Result},
     event::OperationOutcome,
     executor::Control,
     operation::OperationResult,
@@ -32,9 +32,27 @@ pub(crate) struct StackContext {
     pub(crate) secrets: Arc<dyn SecretsProvider>,
     /// Of the stacks that it refers to, by their names.
     pub(crate) reference_secrets: BTreeMap<String, Arc<dyn SecretsProvider>>,
+    /// Whether the stack did not exist when it was opened, and is to be created by what first writes it.
+    pub(crate) is_new: bool,
 }
 
 impl StackContext {
+    /// Creates the stack if it did not exist when it was opened.
+    pub(crate) async fn create_if_new(&self) -> Result<()> {
+        match self.is_new {
+            true => create_unless_there(&self.storage).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Adds hints to the error when the stack does not exist: names like its own, and what creates one.
+    pub(crate) async fn explained(&self, error: Error) -> Error {
+        match self.is_new {
+            true => explained(&self.storage, error).await,
+            false => error,
+        }
+    }
+
     /// Returns the result of an operation whose task died.
     pub(crate) fn died(&self, error: Error, control: &Control) -> OperationResult {
         control.cancel();

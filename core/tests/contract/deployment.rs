@@ -154,7 +154,10 @@ async fn what_could_not_be_saved_at_the_end_is_the_state_that_was_left_and_is_sa
         .provider("echo", Arc::new(Scripted::default()))
         .build()
         .unwrap();
-    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let stack = engine
+        .create_stack("shop/dev", StackSettings::default())
+        .await
+        .unwrap();
     let blank = parsed(&stack.export(false).await.unwrap());
     store.is_full.store(true, Ordering::SeqCst);
     let update = || {

@@ -283,7 +283,7 @@ async fn secrets_of_the_configuration_are_kept_out_of_what_is_said_before_it_is_
         config,
         ..StackSettings::default()
     };
-    let stack = engine.stack("shop/dev", settings).await.unwrap();
+    let stack = engine.create_stack("shop/dev", settings).await.unwrap();
     let result = stack.refresh(OperationOptions::default()).wait().await;
     assert_eq!(result.error.clone().unwrap().message(), "no key for [secret]");
 }

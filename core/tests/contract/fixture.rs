@@ -235,7 +235,7 @@ pub(crate) fn engine() -> EngineBuilder {
 pub(crate) async fn stack(provider: &Arc<Scripted>, settings: StackSettings) -> Stack {
     let provider: Arc<dyn Provider> = Arc::clone(provider) as _;
     let engine = engine().provider("echo", provider).build().unwrap();
-    engine.stack("shop/dev", settings).await.unwrap()
+    engine.create_or_select_stack("shop/dev", settings).await.unwrap()
 }
 
 pub(crate) fn resource(name: &str, value: &str) -> Registration {

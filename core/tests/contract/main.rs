@@ -18,6 +18,7 @@ mod errors;
 mod fixture;
 mod inheritance;
 mod journal;
+mod opening;
 mod options;
 mod passphrases;
 mod pending;

@@ -257,7 +257,7 @@ async fn what_a_plugin_publishes_is_recorded_and_told_back_to_it() {
         ..StackSettings::default()
     };
     let engine = engine_with(&boxes).await.build().unwrap();
-    let stack = engine.stack("shop/dev", settings).await.unwrap();
+    let stack = engine.create_stack("shop/dev", settings).await.unwrap();
     let mut ledger = Ledger::new(stack.snapshot().await.unwrap());
     let options = OperationOptions::default;
     let runs = [

@@ -1,0 +1,54 @@
+/** Opening stacks: what creates one, what wants one that exists, and what is said of a name that does not exist. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ConflictError, InvalidInputError, NotFoundError } from "../index.mjs";
+import { failureOf, memoryEngine } from "./support.mjs";
+
+const program = (context) => void context.resource("mem:index:Thing", "a");
+
+test("a stack is created, selected, or either, and errors are typed and name what is near", async () => {
+    const engine = memoryEngine();
+    const missing = await failureOf(engine.selectStack("shop/dev", { program }));
+    assert.ok(missing instanceof NotFoundError, String(missing));
+    assert.match(missing.message, /no stack named 'shop\/dev' found/);
+    const created = await engine.createStack("shop/dev", { program });
+    assert.equal((await created.up()).outcome, "succeeded");
+    const exists = await failureOf(engine.createStack("shop/dev"));
+    assert.ok(exists instanceof ConflictError, String(exists));
+    assert.match(exists.message, /already exists/);
+    assert.deepEqual(await (await engine.selectStack("shop/dev")).outputs(), {});
+    const misspelt = await failureOf(engine.selectStack("shop/dve"));
+    assert.match(misspelt.hints.join("\n"), /did you mean 'shop\/dev'\?.*createStack/s);
+    await engine.createOrSelectStack("shop/dev");
+    await engine.createOrSelectStack("shop/new");
+    assert.deepEqual(await engine.stacks(), ["shop/dev", "shop/new"]);
+    const option = await failureOf(engine.createStack("shop/x", { create: false }));
+    assert.ok(option instanceof InvalidInputError, String(option));
+});
+
+test("a stack that is opened without a program is created by its first update, and not by being read", async () => {
+    const engine = memoryEngine();
+    const stack = await engine.stack("shop/dev");
+    for (const read of [stack.outputs(), stack.export(), stack.refresh(), stack.destroy()]) {
+        assert.ok((await failureOf(Promise.resolve(read))) instanceof NotFoundError);
+    }
+    assert.equal((await stack.preview({ program })).changes.create, 2);
+    assert.deepEqual(await engine.stacks(), []);
+    await stack.up({ program });
+    assert.deepEqual(await engine.stacks(), ["shop/dev"]);
+    assert.ok((await failureOf(engine.stack("shop/other", { program, create: false }))) instanceof NotFoundError);
+    await engine.stack("shop/third", { program });
+    assert.deepEqual(await engine.stacks(), ["shop/dev", "shop/third"]);
+});
+
+test("debug diagnostics are among the events only where they are asked for", async () => {
+    const stack = await memoryEngine().stack("shop/dev", { program: (context) => context.log.debug("a detail") });
+    const heard = async (options) => {
+        const severities = new Set();
+        await stack.up({ ...options, onEvent: (event) => severities.add(event.diagnosticEvent?.severity) });
+        return severities.has("debug");
+    };
+    assert.equal(await heard({}), false);
+    assert.equal(await heard({ debug: true }), true);
+});
