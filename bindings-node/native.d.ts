@@ -225,8 +225,8 @@ export interface StackEntry {
   tags: Record<string, string>
   /** The folder of the project. */
   rootDirectory?: string
-  /** The options of the project's runtime, by name. */
-  runtimeOptions: Record<string, string>
+  /** The options of the project's runtime by name, as JSON. */
+  runtimeOptions: string
   /** Whether the stack has to exist, must not, or is created when it does not: a name of the core's. */
   opening: string
   /** What its secrets are encrypted with. */

@@ -1277,13 +1277,13 @@ sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
  *
  * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
  * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop",
- * "runtimeOptions": {"virtualenv": "venv"}, "create": true, "encryptionSalt": "v1:…",
+ * "runtimeOptions": {"virtualenv": "venv", "build": {"flags": ["-v"]}}, "create": true, "encryptionSalt": "v1:…",
  * "passphrase": "…", "referencePassphrases": {"shop/base": "…"}}`. With `create` a stack that does not exist is created;
  * with `false` it is a `NOT_FOUND` error. Without it, the stack is created when there is a program, and otherwise by its
  * first update or import. The passphrase is the stack's own, in place of the engine's; a
  * wrong one is an error when the stack has secrets. Stacks that this one refers to are opened with its passphrase, or with
- * the one that stands beside their name. The runtime's options are texts,
- * which plugins find in their environment, as `PULUMI_RUNTIME_VIRTUALENV`. Keys without a
+ * the one that stands beside their name. The runtime's options are any JSON;
+ * plugins find them in their environment, as `PULUMI_RUNTIME_VIRTUALENV`: texts as they are, other values as JSON. Keys without a
  * namespace are the project's own. A value is any JSON; programs read lists and objects as their JSON text. A secret
  * inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`, and
  * the salt is what it was encrypted with: `encryptionsalt` of the stack's configuration file. Without a salt it is

@@ -179,7 +179,9 @@ static void stacks_are_created_selected_or_either(void)
     CHECK(sw_engine_select_stack(engine, sw_text("shop/dve"), sw_text(""), NULL, &stack, &error) == SW_STATUS_NOT_FOUND);
     CHECK(sw_error_hint_count(error) > 0 && strstr(sw_error_hint(error, 0), "did you mean 'shop/dev'?") != NULL);
     sw_error_free(error), error = NULL;
-    OK(sw_engine_create_or_select_stack(engine, sw_text("shop/new"), sw_text(""), NULL, &stack, &error));
+    OK(sw_engine_create_or_select_stack(engine, sw_text("shop/new"),
+                                        sw_text("{\"runtimeOptions\": {\"typescript\": true, \"build\": {\"flags\": [\"-v\"]}}}"),
+                                        NULL, &stack, &error));
     sw_stack_free(stack);
     OK(sw_engine_create_or_select_stack(engine, sw_text("shop/new"), sw_text(""), NULL, &stack, &error));
     sw_stack_free(stack);

@@ -15,6 +15,7 @@ import {
     stackReaderHost,
 } from "./host";
 import { installerHost, type PluginInstaller, requireInstaller } from "./installer";
+import { jsonOfOptions } from "./json";
 import { native, type Native } from "./native";
 import { described, type Names, refuseUnknown, requireFunction, requireMethods, requireObject } from "./options";
 import type { Provider, Resolver } from "./provider";
@@ -149,9 +150,10 @@ export interface StackOptions {
     rootDirectory?: string;
     /**
      * The options of the project's runtime by name (`virtualenv`, `typescript`…): plugins find them in their environment, as
-     * `PULUMI_RUNTIME_NAME`, and language runtimes are told them. A setting like `config`.
+     * `PULUMI_RUNTIME_NAME`: texts as they are, other values as JSON. Language runtimes receive the values. A setting like
+     * `config`.
      */
-    runtimeOptions?: { readonly [name: string]: string };
+    runtimeOptions?: { readonly [name: string]: unknown };
     /**
      * For `stack()` alone: whether the stack is created when it does not exist. When absent, it is with a program; without
      * one its first update or import creates it, and what only reads it is refused with `NotFoundError` until then.
@@ -352,11 +354,7 @@ export class Engine {
             }
         }
         requireObject("runtimeOptions", options.runtimeOptions);
-        for (const [option, value] of Object.entries(options.runtimeOptions ?? {})) {
-            if (typeof value !== "string") {
-                throw new InvalidInputError(`the value of the runtime option "${option}" must be a text`);
-            }
-        }
+        const runtimeOptions = jsonOfOptions(options.runtimeOptions ?? {});
         const project = name.split("/").at(-2) ?? "";
         const config = guarded(() => this.#native.config(project, options.config ?? {}));
         const program = options.program === undefined ? undefined : addProgram(this.#bridge, options.program);
@@ -364,7 +362,7 @@ export class Engine {
             this.#native.stack(name, config, {
                 opening: opening ?? native.openingOf(options.create, program !== undefined),
                 tags: { ...options.tags },
-                runtimeOptions: { ...options.runtimeOptions },
+                runtimeOptions,
                 referencePassphrases: { ...options.referencePassphrases },
                 ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
                 ...(options.secrets === undefined ? {} : { secrets: secretsEntry(this.#bridge, options.secrets) }),

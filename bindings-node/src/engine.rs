@@ -121,8 +121,8 @@ pub struct StackEntry {
     pub tags: HashMap<String, String>,
     /// The folder of the project.
     pub root_directory: Option<String>,
-    /// The options of the project's runtime, by name.
-    pub runtime_options: HashMap<String, String>,
+    /// The options of the project's runtime by name, as JSON.
+    pub runtime_options: String,
     /// Whether the stack has to exist, must not, or is created when it does not: a name of the core's.
     pub opening: String,
     /// What its secrets are encrypted with.
@@ -189,7 +189,8 @@ impl Engine {
             config: config.0.clone(),
             encryption_salt: entry.encryption_salt,
             root_directory: entry.root_directory.map(PathBuf::from),
-            runtime_options: entry.runtime_options.into_iter().collect(),
+            runtime_options: StackSettings::runtime_options_from_json(&entry.runtime_options)
+                .map_err(napi)?,
             opening: Opening::named(&entry.opening).map_err(|error| errors::to_napi(&error))?,
         };
         match self.engine.stack(&name, settings).await {

@@ -114,9 +114,9 @@ test("the options of operations are those of the engine", async () => {
         pluginCommands: [],
     });
     const stack = await engine.stack("shop/dev", engine.config("shop", {}), {
-        create: true,
+        opening: "create",
         tags: {},
-        runtimeOptions: {},
+        runtimeOptions: "{}",
         referencePassphrases: {},
     });
     assert.throws(

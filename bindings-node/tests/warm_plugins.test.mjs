@@ -81,12 +81,23 @@ test("a host can do without the pool", { skip }, async (context) => {
 
 test("a plugin finds the options of the project's runtime in its environment", { skip }, async (context) => {
     const engine = engineWith(context, executable);
-    const stack = await engine.stack("shop/dev", { program: look, runtimeOptions: { typescript: "true" } });
+    const given = { virtualenv: "venv", typescript: true, unset: undefined, build: { flags: ["-v", 2.5, null] } };
+    const stack = await engine.stack("shop/dev", { program: look, runtimeOptions: given });
     const { outputs } = await stack.up();
-    assert.ok(outputs.environ.split("\0").includes("PULUMI_RUNTIME_TYPESCRIPT=true"));
+    const options = outputs.environ.split("\0").filter((variable) => variable.startsWith("PULUMI_RUNTIME_"));
+    assert.deepEqual(options.sort(), [
+        'PULUMI_RUNTIME_BUILD={"flags":["-v",2.5,null]}',
+        "PULUMI_RUNTIME_TYPESCRIPT=true",
+        "PULUMI_RUNTIME_VIRTUALENV=venv",
+    ]);
+    const circular = {};
+    circular.itself = circular;
     for (const [runtimeOptions, message] of [
         [5, /^runtimeOptions is an object, not a number/],
-        [{ typescript: true }, /^the value of the runtime option "typescript" must be a text/],
+        [{ typescript: () => true }, /^the runtime option "typescript" is not a JSON value: typescript is a function/],
+        [{ a: { b: [1n] } }, /^the runtime option "a" is not a JSON value: a\.b\[0\] is a bigint/],
+        [{ a: Number.NaN }, /^the runtime option "a" is not a JSON value: a is NaN/],
+        [{ a: circular }, /^the runtime option "a" is not a JSON value: .*(deep|contains itself)/],
         [{ "a=b": "c" }, /^the runtime option "a=b" can be no variable of an environment/],
     ]) {
         await assert.rejects(engine.stack("shop/dev", { program: look, runtimeOptions }), (error) => {

@@ -134,7 +134,7 @@ impl Engine {
         organization: Option<String>,
         tags: BTreeMap<String, String>,
         root_directory: Option<PathBuf>,
-        runtime_options: BTreeMap<String, String>,
+        runtime_options: &str,
         opening: &str,
         journal: Option<&Bound<'_, PyAny>>,
         passphrase: Option<String>,
@@ -170,7 +170,7 @@ impl Engine {
             config: read_config(config, project)?,
             encryption_salt,
             root_directory,
-            runtime_options,
+            runtime_options: StackSettings::runtime_options_from_json(runtime_options).or_raise(py)?,
             opening: Opening::named(opening).or_raise(py)?,
             journal: journal
                 .map(|journal| PythonJournal::read(journal, &self.host).map(|journal| Arc::new(journal) as _))

@@ -57,7 +57,7 @@ def test_a_journal_tells_all_that_becomes_of_the_state(make_engine: MakeEngine, 
 
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
-            stack = await engine.stack("shop/dev", journal=journal)
+            stack = await engine.create_stack("shop/dev", journal=journal)
             replay = Replay([])
             for things in ({"a": 1, "b": 1}, {"a": 2, "c": 1}, {"a": 2, "c": 1}, {}):
                 replay = Replay(await resources(stack))

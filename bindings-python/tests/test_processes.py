@@ -68,7 +68,7 @@ def test_two_processes_never_work_on_one_stack_at_the_same_time(tmp_path: Path) 
 
     async def state() -> list[str]:
         async with sw.Engine(store=f"file://{store}", passphrase="x") as engine:
-            stack = await engine.stack("shop/dev")
+            stack = await engine.create_or_select_stack("shop/dev")
             return [item["type"] for item in (await stack.export_deployment())["deployment"].get("resources") or []]
 
     asyncio.run(state())

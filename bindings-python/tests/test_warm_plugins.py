@@ -63,12 +63,20 @@ def test_a_process_is_used_again_as_long_as_nothing_has_changed(gofiles: Path) -
 
 def test_a_plugin_finds_the_options_of_the_project_s_runtime_in_its_environment(gofiles: Path) -> None:
     with engine_with(gofiles) as engine:
-        stack = engine.stack("shop/dev", look, runtime_options={"virtualenv": "venv", "toolchain": "uv"})
+        given = {"virtualenv": "venv", "typescript": True, "build": {"flags": ["-v", 2.5, None]}}
+        stack = engine.stack("shop/dev", look, runtime_options=given)
         variables = stack.up().outputs["environ"].split("\0")
-        assert {"PULUMI_RUNTIME_VIRTUALENV=venv", "PULUMI_RUNTIME_TOOLCHAIN=uv", "PULUMI_PROJECT=shop"} <= set(variables)
+        assert {
+            "PULUMI_RUNTIME_VIRTUALENV=venv",
+            "PULUMI_RUNTIME_TYPESCRIPT=true",
+            'PULUMI_RUNTIME_BUILD={"flags":["-v",2.5,null]}',
+            "PULUMI_PROJECT=shop",
+        } <= set(variables)
         for options, message in (
-            (["a"], "runtime_options takes a dictionary of texts by name, not list"),
-            ({"typescript": True}, "runtime_options['typescript'] takes a text, not bool"),
+            (["a"], "runtime_options takes a dictionary of JSON values by name, not list"),
+            ({5: "a"}, "runtime_options takes a dictionary of JSON values by name, whose names are texts, not int"),
+            ({"typescript": object()}, "runtime_options['typescript'] takes what can be written as JSON, and this cannot"),
+            ({"size": float("nan")}, "runtime_options['size'] takes what can be written as JSON, and this cannot"),
             ({"a=b": "c"}, 'the runtime option "a=b" can be no variable of an environment'),
         ):
             with pytest.raises(sw.InvalidInputError) as caught:

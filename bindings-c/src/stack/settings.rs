@@ -23,7 +23,7 @@ pub(super) struct Settings {
     passphrase: Option<String>,
     reference_passphrases: BTreeMap<String, String>,
     root_directory: Option<PathBuf>,
-    runtime_options: BTreeMap<String, String>,
+    runtime_options: BTreeMap<String, Value>,
     create: Option<bool>,
     language_runtime: Option<String>,
 }

@@ -32,6 +32,7 @@ __all__ = [
     "error_kinds",
     "find_outputs",
     "from_json",
+    "opening_of",
     "round_trip",
     "to_json",
 ]
@@ -66,7 +67,7 @@ class Engine:
         organization: str | None,
         tags: dict[str, str],
         root_directory: str | None,
-        runtime_options: dict[str, str],
+        runtime_options: str,
         opening: str,
         journal: tuple[Callable[[str], Any], bool, Completions] | None,
         passphrase: str | None,

@@ -29,7 +29,7 @@ from .installer import Installer
 from .journal import Journal
 from .provider import Resolver
 from .stack import Stack
-from .stack_settings import StackSettings, check_settings
+from .stack_settings import StackSettings, check_settings, json_of_options
 from .values import PropertyValue
 
 __all__ = ["Engine", "Plugins"]
@@ -264,7 +264,7 @@ class Engine:
         organization: str | None = None,
         tags: Mapping[str, str] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
-        runtime_options: Mapping[str, str] | None = None,
+        runtime_options: Mapping[str, Any] | None = None,
         create: bool | None = None,
         journal: Journal | None = None,
         passphrase: str | None = None,
@@ -287,8 +287,9 @@ class Engine:
         :param tags: What the host notes about the stack, by name: at most 40 characters, and 256 for a value. A setting
             like ``config``: not kept with the stack.
         :param root_directory: The folder of the project, which must exist, from which assets are found.
-        :param runtime_options: The options of the project's runtime by name (``virtualenv``, ``typescript``…): plugins find them in
-            their environment, as ``PULUMI_RUNTIME_NAME``, and language runtimes are told them. A setting like ``config``.
+        :param runtime_options: The options of the project's runtime by name (``virtualenv``, ``typescript``…), each any JSON. Plugins
+            find them in their environment, as ``PULUMI_RUNTIME_NAME``: texts as they are, other values as JSON. Language
+            runtimes receive the values. A setting like ``config``.
         :param create: Whether the stack is created when it does not exist. Left out, it is with a ``program``; without one its
             first update or import creates it, and what only reads it raises :class:`~stackwright.NotFoundError` until then.
         :param journal: Receives every change of the state before the engine goes on.
@@ -369,7 +370,7 @@ class Engine:
                 organization,
                 dict(tags or {}),
                 root,
-                dict(runtime_options or {}),
+                json_of_options(runtime_options),
                 opening,
                 described,
                 passphrase,

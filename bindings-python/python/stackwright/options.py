@@ -169,7 +169,7 @@ def text_of(option: str, value: object) -> str:
     :raises InvalidInputError: that names the option, for a value that has none.
     """
     try:
-        return json.dumps(value, default=_plain)
+        return json.dumps(value, default=_plain, allow_nan=False)
     except RecursionError:
         error: str = "it is nested too deeply"
     except (TypeError, ValueError) as raised:

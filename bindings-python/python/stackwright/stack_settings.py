@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
-from typing import Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from ._checks import require, require_folder, require_given
 from .errors import InvalidInputError
 from .host import Secrets
 from .journal import Journal
+from .options import text_of
 from .values import PropertyValue
 
 __all__ = ["StackSettings"]
@@ -23,7 +25,7 @@ class StackSettings(TypedDict, total=False):
     organization: str | None
     tags: Mapping[str, str] | None
     root_directory: str | os.PathLike[str] | None
-    runtime_options: Mapping[str, str] | None
+    runtime_options: Mapping[str, Any] | None
     journal: Journal | None
     passphrase: str | None
     secrets: Secrets | None
@@ -54,7 +56,6 @@ def check_settings(settings: StackSettings) -> None:
     require("organization", settings.get("organization"), str, "a text")
     _require_texts("tags", settings.get("tags"))
     require_folder("root_directory", settings.get("root_directory"))
-    _require_texts("runtime_options", settings.get("runtime_options"))
     require("passphrase", settings.get("passphrase"), str, "a text")
     _require_texts("reference_passphrases", settings.get("reference_passphrases"))
 
@@ -64,3 +65,13 @@ def _require_texts(name: str, texts: Mapping[str, str] | None) -> None:
     for key, value in (texts or {}).items():
         require_given(name, key, str, "a dictionary of texts by name, whose names are texts")
         require_given(f"{name}[{key!r}]", value, str, "a text")
+
+
+def json_of_options(options: Mapping[str, Any] | None) -> str:
+    """Returns the options of a project's runtime as JSON; raises :class:`InvalidInputError` for what is no JSON."""
+    require("runtime_options", options, Mapping, "a dictionary of JSON values by name")
+    texts = {}
+    for name, value in (options or {}).items():
+        require_given("runtime_options", name, str, "a dictionary of JSON values by name, whose names are texts")
+        texts[name] = json.loads(text_of(f"runtime_options[{name!r}]", value))
+    return json.dumps(texts)

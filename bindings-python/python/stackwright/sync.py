@@ -269,7 +269,7 @@ class Engine:
         organization: str | None = None,
         tags: Mapping[str, str] | None = None,
         root_directory: str | os.PathLike[str] | None = None,
-        runtime_options: Mapping[str, str] | None = None,
+        runtime_options: Mapping[str, Any] | None = None,
         create: bool | None = None,
         journal: Journal | None = None,
         passphrase: str | None = None,

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
+use serde_json::Value;
+
 use crate::{
     engine::Opening,
     error::{Error, Result},
@@ -30,9 +32,9 @@ pub struct StackSettings {
     pub encryption_salt: Option<String>,
     /// The folder of the project, from which assets and source positions are told.
     pub root_directory: Option<PathBuf>,
-    /// The options of the project's runtime by name (`virtualenv`, `typescript`…). Plugins find them in their environment, as
-    /// `PULUMI_RUNTIME_<NAME>`, and language runtimes are told them.
-    pub runtime_options: BTreeMap<String, String>,
+    /// The options of the project's runtime by name (`virtualenv`, `typescript`…), each any JSON. Plugins find them in their
+    /// environment, as `PULUMI_RUNTIME_<NAME>`: texts as they are, other values as JSON. Language runtimes receive the values.
+    pub runtime_options: BTreeMap<String, Value>,
     /// Receives every journal entry before the engine goes on; may refuse, which ends the operation.
     pub journal: Option<Arc<dyn JournalReceiver>>,
     /// Whether the stack has to exist, must not, or is created when it does not.
@@ -68,6 +70,15 @@ impl Default for StackSettings {
 }
 
 impl StackSettings {
+    /// Reads the options of the project's runtime from a JSON object.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for text that is no JSON object.
+    pub fn runtime_options_from_json(text: &str) -> Result<BTreeMap<String, Value>> {
+        serde_json::from_str(text)
+            .map_err(|error| Error::invalid(format!("malformed runtime options: {error}")))
+    }
+
     /// Returns the same settings for another way of opening.
     #[must_use]
     pub(super) fn opened(self, opening: Opening) -> Self {
@@ -95,8 +106,10 @@ impl StackSettings {
 }
 
 /// What can be no variable of an environment would keep every plugin from its start.
-fn check_runtime_option(name: &str, value: &str) -> Result<()> {
-    if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+fn check_runtime_option(name: &str, value: &Value) -> Result<()> {
+    // The JSON of other values has no such character.
+    let has_nul = value.as_str().is_some_and(|text| text.contains('\0'));
+    if name.is_empty() || name.contains(['=', '\0']) || has_nul {
         return Err(Error::invalid(format!(
             "the runtime option {name:?} can be no variable of an environment"
         )));
@@ -136,10 +149,16 @@ mod tests {
     #[test]
     fn runtime_options_that_can_be_no_variables_are_refused_by_name() {
         let settings = |name: &str, value: &str| StackSettings {
-            runtime_options: BTreeMap::from([(name.to_owned(), value.to_owned())]),
+            runtime_options: BTreeMap::from([(name.to_owned(), value.into())]),
             ..StackSettings::default()
         };
         assert!(settings("virtualenv", "a=b").check().is_ok());
+        let nested = serde_json::json!({ "args": ["a\0"] });
+        let nested = StackSettings {
+            runtime_options: BTreeMap::from([("build".to_owned(), nested)]),
+            ..StackSettings::default()
+        };
+        assert!(nested.check().is_ok());
         for (name, value) in [("", "a"), ("a=b", ""), ("a\0", ""), ("a", "b\0")] {
             let error = settings(name, value).check().unwrap_err();
             let named = format!("runtime option {name:?} can be no variable");

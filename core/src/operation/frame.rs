@@ -10,11 +10,12 @@ use futures::FutureExt as _;
 
 use super::{
     OperationKind, OperationOptions, OperationResult, Session, StackContext,
+    run_program::NO_PROGRAM,
     work::{Work, whole_seconds},
 };
 use crate::{
     diagnostic::Diagnostic,
-    error::{ErrorKind, Result},
+    error::{Error, ErrorKind, Result},
     event::{EventPayload, EventSink, Summary},
     executor::Control,
     program::Program,
@@ -111,7 +112,10 @@ impl Frame {
     }
 
     async fn perform(&self, work: &mut Work, began: Duration) -> Result<()> {
-        let creates = self.stack.is_new && self.kind == OperationKind::Update && self.program.is_some();
+        let creates = self.stack.is_new && self.kind == OperationKind::Update;
+        if creates && self.program.is_none() {
+            return Err(Error::invalid(NO_PROGRAM));
+        }
         if self.options.dry_run {
             let snapshot = match self.load().await {
                 // A preview does not create the stack.

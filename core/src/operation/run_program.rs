@@ -14,6 +14,9 @@ use crate::{
     runtime::Task,
 };
 
+/// The message of an update whose stack has no program.
+pub(super) const NO_PROGRAM: &str = "the stack has no program to update from";
+
 impl Frame {
     /// Lets the session and the plugins know the monitor.
     fn own_monitor(&self, monitor: &Monitor) {
@@ -38,10 +41,8 @@ impl Frame {
         );
         self.own_monitor(&monitor);
         let Some(program) = self.program.clone() else {
-            self.control.fail(
-                Failure::Fatal(Error::invalid("the stack has no program to update from")),
-                true,
-            );
+            self.control
+                .fail(Failure::Fatal(Error::invalid(NO_PROGRAM)), true);
             return None;
         };
         if let Some(error) = monitor.fault() {

@@ -23,7 +23,7 @@ pub(crate) struct StackContext {
     pub(crate) project: String,
     pub(crate) stack: String,
     pub(crate) root_directory: Option<PathBuf>,
-    pub(crate) runtime_options: BTreeMap<String, String>,
+    pub(crate) runtime_options: BTreeMap<String, serde_json::Value>,
     pub(crate) config: Config,
     pub(crate) encryption_salt: Option<String>,
     pub(crate) journal: Option<Arc<dyn JournalReceiver>>,

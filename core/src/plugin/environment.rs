@@ -2,13 +2,15 @@
 
 use std::{collections::BTreeMap, ffi::OsString};
 
+use serde_json::Value;
+
 /// What a plugin's process learns about the project through its environment.
 #[derive(Clone, Debug, Default)]
 pub struct PluginEnvironment {
     /// The project's name.
     pub project: String,
-    /// The options of the program's runtime (`virtualenv`, `typescript`…).
-    pub runtime_options: BTreeMap<String, String>,
+    /// The options of the program's runtime (`virtualenv`, `typescript`…); each is any JSON.
+    pub runtime_options: BTreeMap<String, Value>,
     /// The stack's configuration of the plugin's package, without the namespace.
     pub config: BTreeMap<String, String>,
     /// Variables under a new name: the new one and its value.
@@ -21,7 +23,11 @@ impl PluginEnvironment {
     pub fn variables(&self, package: &str) -> Vec<(OsString, OsString)> {
         let mut variables = BTreeMap::new();
         for (option, value) in &self.runtime_options {
-            variables.insert(format!("PULUMI_RUNTIME_{}", option.to_uppercase()), value.clone());
+            let text = match value {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            variables.insert(format!("PULUMI_RUNTIME_{}", option.to_uppercase()), text);
         }
         if !self.project.is_empty() {
             variables.insert("PULUMI_PROJECT".to_owned(), self.project.clone());
@@ -34,7 +40,7 @@ impl PluginEnvironment {
                 .config
                 .iter()
                 .map(|(key, value)| (key.clone(), value.as_str().into()));
-            let json = serde_json::Value::Object(object.collect());
+            let json = Value::Object(object.collect());
             variables.insert("PULUMI_CONFIG".to_owned(), json.to_string());
         }
         // Python keeps what is written to a pipe until much has come together, the port among it.
@@ -49,6 +55,8 @@ impl PluginEnvironment {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn text(variables: &[(OsString, OsString)]) -> Vec<String> {
@@ -62,7 +70,12 @@ mod tests {
     fn a_plugin_learns_the_project_its_configuration_and_the_runtime_options() {
         let environment = PluginEnvironment {
             project: "shop".into(),
-            runtime_options: [("virtualenv".into(), "venv".into())].into(),
+            runtime_options: [
+                ("virtualenv".into(), "venv".into()),
+                ("typescript".into(), true.into()),
+                ("build".into(), json!({ "flags": ["-v", 2], "unset": null })),
+            ]
+            .into(),
             config: [("region".into(), "a \"b\"".into())].into(),
             mapped: [("TOKEN".into(), "t".into())].into(),
         };
@@ -71,6 +84,8 @@ mod tests {
             [
                 r#"PULUMI_CONFIG={"region":"a \"b\""}"#,
                 "PULUMI_PROJECT=shop",
+                r#"PULUMI_RUNTIME_BUILD={"flags":["-v",2],"unset":null}"#,
+                "PULUMI_RUNTIME_TYPESCRIPT=true",
                 "PULUMI_RUNTIME_VIRTUALENV=venv",
                 "PYTHONUNBUFFERED=1",
                 "TOKEN=t",

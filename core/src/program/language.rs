@@ -3,12 +3,13 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
+use serde_json::Value;
 use stackwright_proto::{
     pulumirpc::{
         LanguageHandshakeRequest, ProgramInfo, RunRequest, RunResponse,
         language_runtime_client::LanguageRuntimeClient,
     },
-    values::{Struct, Value, value::Kind},
+    values::Struct,
 };
 use tonic::{
     Code, Status,
@@ -19,6 +20,10 @@ use crate::{
     error::{Error, ErrorKind, Result},
     monitor::{MESSAGE_LIMIT, MonitorServer},
     program::{Program, ProgramContext, RunInfo, required},
+    property::{
+        json::PlainMap,
+        wire::{EncodeOptions, to_struct},
+    },
     runtime::Runtime,
     transport,
 };
@@ -106,10 +111,9 @@ impl LanguageRuntimeProgram {
     async fn greet(
         &self,
         client: &mut LanguageRuntimeClient<Channel>,
-        info: &RunInfo,
+        place: ProgramInfo,
         engine_address: &str,
     ) -> Result<()> {
-        let place = place(info);
         let greeting = LanguageHandshakeRequest {
             engine_address: engine_address.to_owned(),
             root_directory: Some(place.root_directory),
@@ -137,7 +141,8 @@ impl LanguageRuntimeProgram {
         let runtime = context.monitor.runtime();
         let server = MonitorServer::start(&context.monitor, runtime)?;
         let address = server.address();
-        let request = request(&context.info, &address);
+        let place = place(&context.info)?;
+        let request = request(&context.info, place.clone(), &address);
         // A held session answers, or leaves unanswered, longer than the program runs.
         let monitor = context.monitor.clone();
         drop(runtime.spawner.spawn(async move {
@@ -146,8 +151,8 @@ impl LanguageRuntimeProgram {
         }));
         let mut canceller = client.clone();
         let running = async {
-            self.greet(&mut client, &context.info, &address).await?;
-            let required = required::ask(&mut client, place(&context.info)).await;
+            self.greet(&mut client, place.clone(), &address).await?;
+            let required = required::ask(&mut client, place).await;
             let required = required.map_err(|why| self.failed(&why))?;
             context.monitor.require(required.packages);
             if !context.monitor.install_beforehand(&required.plugins).await {
@@ -204,8 +209,8 @@ impl Program for LanguageRuntimeProgram {
     }
 
     /// As where a project names a runtime that listens already: `runtime: {name: client, options: {address: …}}`.
-    fn runtime_options(&self) -> BTreeMap<String, String> {
-        BTreeMap::from([("address".to_owned(), self.address.clone())])
+    fn runtime_options(&self) -> BTreeMap<String, Value> {
+        BTreeMap::from([("address".to_owned(), self.address.as_str().into())])
     }
 }
 
@@ -220,8 +225,7 @@ impl std::fmt::Debug for LanguageRuntimeProgram {
 
 /// Tells the runtime all that the program is told. What serves the monitor serves the engine, schemas and mappings, too.
 #[expect(deprecated, reason = "runtimes that know no `info` read the older fields")]
-fn request(info: &RunInfo, address: &str) -> RunRequest {
-    let place = place(info);
+fn request(info: &RunInfo, place: ProgramInfo, address: &str) -> RunRequest {
     RunRequest {
         project: info.project.clone(),
         stack: info.stack.clone(),
@@ -241,25 +245,67 @@ fn request(info: &RunInfo, address: &str) -> RunRequest {
     }
 }
 
-fn option((name, value): (&String, &String)) -> (String, Value) {
-    let value = Value {
-        kind: Some(Kind::StringValue(value.clone())),
-    };
-    (name.clone(), value)
-}
-
-/// Says where the program is, and with which options of its runtime it runs.
-fn place(info: &RunInfo) -> ProgramInfo {
+/// Returns the place of the program and the options of its runtime.
+fn place(info: &RunInfo) -> Result<ProgramInfo> {
     let directory = match &info.root_directory {
         Some(directory) => directory.display().to_string(),
         None => HERE.to_owned(),
     };
-    ProgramInfo {
+    Ok(ProgramInfo {
         root_directory: directory.clone(),
         program_directory: directory,
         entry_point: HERE.to_owned(),
-        options: Some(Struct {
-            fields: info.runtime_options.iter().map(option).collect(),
-        }),
+        options: Some(options(&info.runtime_options)?),
+    })
+}
+
+/// Returns the options of a runtime as a message.
+fn options(options: &BTreeMap<String, Value>) -> Result<Struct> {
+    let members = options.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let plain: PlainMap = serde_json::from_value(Value::Object(members.collect()))
+        .map_err(|error| Error::invalid(format!("invalid runtime options: {error}")))?;
+    to_struct(&plain.0, &EncodeOptions::all("runtime options"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use stackwright_proto::values::value::Kind;
+
+    use super::*;
+
+    #[test]
+    fn nested_options_of_a_runtime_are_values_of_the_message() {
+        let info = RunInfo {
+            runtime_options: [
+                ("virtualenv".to_owned(), json!("venv")),
+                ("typescript".to_owned(), json!(true)),
+                ("unset".to_owned(), json!(null)),
+                ("build".to_owned(), json!({ "flags": ["-v", 2.5, false] })),
+            ]
+            .into(),
+            ..RunInfo::default()
+        };
+        let place = place(&info).unwrap();
+        let sent = request(&info, place.clone(), "127.0.0.1:1").info.unwrap();
+        assert_eq!(sent, place);
+        let options = sent.options.unwrap();
+        let kind = |name: &str| options.fields[name].kind.clone().unwrap();
+        assert_eq!(kind("virtualenv"), Kind::StringValue("venv".into()));
+        assert_eq!(kind("typescript"), Kind::BoolValue(true));
+        assert!(matches!(kind("unset"), Kind::NullValue(_)));
+        let Kind::StructValue(build) = kind("build") else {
+            panic!("{options:?}");
+        };
+        let Some(Kind::ListValue(flags)) = build.fields["flags"].kind.clone() else {
+            panic!("{build:?}");
+        };
+        let flags: Vec<_> = flags.values.into_iter().map(|flag| flag.kind.unwrap()).collect();
+        let expected = [
+            Kind::StringValue("-v".into()),
+            Kind::NumberValue(2.5),
+            Kind::BoolValue(false),
+        ];
+        assert_eq!(flags, expected);
     }
 }

@@ -7,6 +7,7 @@ mod required;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
+use serde_json::Value;
 
 use crate::{error::Result, monitor::Monitor};
 
@@ -26,7 +27,7 @@ pub trait Program: Send + Sync + 'static {
     async fn run(&self, context: ProgramContext) -> Result<()>;
 
     /// Returns options of its runtime, by name, that are known without the project; the project's own go before them.
-    fn runtime_options(&self) -> BTreeMap<String, String> {
+    fn runtime_options(&self) -> BTreeMap<String, Value> {
         BTreeMap::new()
     }
 }
@@ -59,7 +60,7 @@ pub struct RunInfo {
     /// The folder of the project, from which source positions are told.
     pub root_directory: Option<PathBuf>,
     /// The options of the project's runtime, by name.
-    pub runtime_options: BTreeMap<String, String>,
+    pub runtime_options: BTreeMap<String, Value>,
     /// Configuration by `namespace:name`, in the clear; structured values are JSON texts.
     pub config: BTreeMap<String, String>,
     /// Those keys whose values are secret.

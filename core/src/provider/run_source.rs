@@ -24,7 +24,7 @@ pub struct RunSurroundings {
     /// The project's name.
     pub project: String,
     /// The options of the program's runtime.
-    pub runtime_options: BTreeMap<String, String>,
+    pub runtime_options: BTreeMap<String, serde_json::Value>,
     /// The stack's configuration by `namespace:name`.
     pub config: BTreeMap<String, String>,
     /// The program's folder.

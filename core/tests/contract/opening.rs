@@ -75,7 +75,6 @@ async fn a_stack_opened_without_a_program_is_created_by_its_first_update_or_impo
     for operation in [
         stack.refresh(OperationOptions::default()),
         stack.destroy(OperationOptions::default()),
-        stack.update(OperationOptions::default()),
     ] {
         let result = operation.wait().await;
         let error = result.error.as_ref().unwrap();
@@ -85,6 +84,11 @@ async fn a_stack_opened_without_a_program_is_created_by_its_first_update_or_impo
             "{error}"
         );
     }
+    let refused = stack.update(OperationOptions::default()).wait().await;
+    assert_eq!(
+        refused.error.as_ref().unwrap().message(),
+        "the stack has no program to update from"
+    );
     let start = |options| {
         let kind = stackwright::operation::OperationKind::Update;
         stack.start(kind, options, Some(program(&[("a", "1")])))

@@ -13,9 +13,12 @@ use stackwright::{
     property::PropertyMap,
     urn::Urn,
 };
-use stackwright_proto::pulumirpc::{
-    LogRequest, PackageDependency, PackageParameterization, PluginDependency, RunResponse,
-    engine_client::EngineClient,
+use stackwright_proto::{
+    pulumirpc::{
+        LogRequest, PackageDependency, PackageParameterization, PluginDependency, RunResponse,
+        engine_client::EngineClient,
+    },
+    values::value::Kind,
 };
 use tokio::sync::{Barrier, Notify};
 use tonic::Status;
@@ -69,7 +72,11 @@ async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_t
         );
         let options = info.options.unwrap().fields;
         let names: Vec<&str> = options.keys().map(AsRef::as_ref).collect();
-        assert_eq!(names, ["address", "virtualenv"]);
+        assert_eq!(names, ["address", "build", "virtualenv"]);
+        let Some(Kind::StructValue(build)) = options["build"].kind.clone() else {
+            panic!("{options:?}");
+        };
+        assert_eq!(build.fields["quiet"].kind, Some(Kind::BoolValue(true)));
         let mut client = client(&request.monitor_address).await;
         let told = client.get_deployment_info(()).await.unwrap().into_inner();
         assert_eq!(told.organization, "acme");
@@ -92,7 +99,11 @@ async fn a_program_behind_a_language_runtime_is_told_all_and_registers_through_t
     let settings = StackSettings {
         program: Some(program),
         root_directory: Some("/project".into()),
-        runtime_options: [("virtualenv".to_owned(), "venv".to_owned())].into(),
+        runtime_options: [
+            ("virtualenv".to_owned(), "venv".into()),
+            ("build".to_owned(), serde_json::json!({ "quiet": true })),
+        ]
+        .into(),
         organization: "acme".to_owned(),
         ..StackSettings::default()
     };
