@@ -229,6 +229,8 @@ export interface StackEntry {
   runtimeOptions: string
   /** Whether the stack has to exist, must not, or is created when it does not: a name of the core's. */
   opening: string
+  /** The state, as a deployment document; it is in the place of one in the store. */
+  deployment?: string
   /** What its secrets are encrypted with. */
   passphrase?: string
   /** The host's own encryption of its secrets. */

@@ -429,7 +429,8 @@ static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t li
     sw_bytes_t *store = json_at(line, "/store"), *passphrase = json_at(line, "/passphrase"), *config = json_at(line, "/config");
     sw_bytes_t *project = text_at(line, "/project"), *stack = text_at(line, "/stack");
     char *settings = format("{\"store\": %s, \"passphrase\": %s}", or_else(store, "null"), or_else(passphrase, "null"));
-    char *stack_settings = format("{\"config\": %s}", or_else(config, "{}"));
+    sw_bytes_t *supplied = json_at(line, "/deployment");
+    char *stack_settings = format("{\"config\": %s, \"deployment\": %s}", or_else(config, "{}"), or_else(supplied, "null"));
     char *name = format("%s/%s", or_else(project, ""), or_else(stack, ""));
     sw_error_t *error = NULL;
     sw_engine_options_t options = {sizeof options, runtime, sw_text(settings), packages, count, NULL};
@@ -443,7 +444,7 @@ static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t li
     }
     answer(id, status, error);
     free(settings), free(stack_settings), free(name);
-    sw_bytes_free(store), sw_bytes_free(passphrase), sw_bytes_free(config), sw_bytes_free(project), sw_bytes_free(stack);
+    sw_bytes_free(store), sw_bytes_free(passphrase), sw_bytes_free(config), sw_bytes_free(project), sw_bytes_free(stack), sw_bytes_free(supplied);
 }
 
 static void close_stack(void)
@@ -476,10 +477,12 @@ static void *follow(void *user_data)
     pthread_mutex_unlock(&at.mutex);
     sw_bytes_t *outcome = json_at(sw_bytes_view(result), "/outcome"), *error = json_at(sw_bytes_view(result), "/error");
     sw_bytes_t *changes = json_at(sw_bytes_view(result), "/changes"), *outputs = json_at(sw_bytes_view(result), "/outputs");
-    sw_bytes_t *plan = json_at(sw_bytes_view(result), "/plan");
-    say("{\"id\": %s, \"ok\": {\"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"outputs\": %s, \"events\": [%s]}}",
-        started->id, or_else(plan, "null"), or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(outputs, "{}"), events);
-    sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(plan), sw_bytes_free(result);
+    sw_bytes_t *plan = json_at(sw_bytes_view(result), "/plan"), *left = NULL;
+    if (sw_operation_deployment(started->operation, &left, NULL) != SW_STATUS_OK)
+        left = NULL;
+    say("{\"id\": %s, \"ok\": {\"deployment\": %s, \"plan\": %s, \"outcome\": %s, \"error\": %s, \"changes\": %s, \"outputs\": %s, \"events\": [%s]}}",
+        started->id, or_else(left, "null"), or_else(plan, "null"), or_else(outcome, "null"), or_else(error, "null"), or_else(changes, "{}"), or_else(outputs, "{}"), events);
+    sw_bytes_free(outcome), sw_bytes_free(error), sw_bytes_free(changes), sw_bytes_free(outputs), sw_bytes_free(plan), sw_bytes_free(left), sw_bytes_free(result);
     sw_operation_free(started->operation);
     free(events), free(started->id), free(started);
     return NULL;

@@ -193,11 +193,81 @@ static void stacks_are_created_selected_or_either(void)
     OK(sw_runtime_free(runtime));
 }
 
+/* Returns what an update leaves, which succeeds or fails as expected, and frees the stack. */
+static sw_bytes_t *left_by_update(sw_stack_t *stack, int succeeds)
+{
+    sw_error_t *error = NULL;
+    sw_operation_t *operation = NULL;
+    sw_bytes_t *result = NULL, *left = NULL;
+    OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
+    CHECK((sw_operation_wait(operation, &result, &error) == SW_STATUS_OK) == succeeds);
+    sw_error_free(error), error = NULL;
+    OK(sw_operation_deployment(operation, &left, &error));
+    CHECK(left != NULL);
+    sw_bytes_free(result);
+    sw_operation_free(operation);
+    sw_stack_free(stack);
+    return left;
+}
+
+#define SECRET "{\"4dabf18193072939515e22adb298388d\": \"1b47061264138c4ac30d75fd1eb44270\", \"value\": \"opensesame\"}"
+#define THING "{\"type\": \"test:index:Thing\", \"name\": \"a\", \"inputs\": {\"key\": " SECRET "}}"
+
+/* A state that was made with another passphrase. */
+#define ENCRYPTED                                                                                                           \
+    "{\"version\": 3, \"deployment\": {\"secrets_providers\": {\"type\": \"passphrase\", \"state\": {\"salt\":"               \
+    " \"v1:XCt4ckmWHrA=:v1:V3LaJcGs7b5UmLtr:QPwtmxTOQZBoW7y2P+DVAolmdkCVuQ==\"}}}}"
+
+static void a_deployment_goes_in_and_another_comes_out(void)
+{
+    sw_error_t *error = NULL;
+    char folder[] = "/tmp/stackwright-XXXXXX", settings[128], command[4096];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(settings, sizeof settings, "{\"store\": \"file://%s\"}", folder);
+    struct provider provider = {.held_flag = FLAG};
+    sw_provider_t table = provider_table(&provider, 0);
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_engine_t *engine = make_engine(runtime, settings, &table);
+    sw_stack_t *stack = NULL;
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, (void *)THING, NULL, run_register};
+    const char *fresh = "{\"deployment\": {}}";
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(fresh), &program, &stack, &error));
+    sw_bytes_t *first = left_by_update(stack, 1), *result = NULL;
+    CHECK(strstr(sw_bytes_data(first), "ciphertext") && !strstr(sw_bytes_data(first), "opensesame"));
+
+    CHECK((size_t)snprintf(command, sizeof command, "{\"create\": false, \"deployment\": %s}",
+                           sw_bytes_data(first)) < sizeof command);
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(command), &program, &stack, &error));
+    result = operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK);
+    expect_at(result, "/changes", "{\"same\":2}");
+    sw_bytes_free(result);
+    sw_stack_free(stack);
+
+    /* A failed operation leaves a deployment, too: here, what there was before. */
+    sw_program_t failing = {sizeof failing, SW_PROGRAM_VERSION, (void *)ASSET("nowhere://x"), NULL, run_register};
+    OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(command), &failing, &stack, &error));
+    sw_bytes_t *failed = left_by_update(stack, 0);
+    CHECK(strstr(sw_bytes_data(failed), "::test:index:Thing::a") != NULL);
+
+    FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"passphrase\": \"wrong\", \"deployment\": " ENCRYPTED "}"), &program,
+                        &stack, &error),
+          SW_STATUS_DECRYPT, "stack 'shop/dev': incorrect passphrase");
+    FAILS(sw_stack_open(engine, sw_text("shop/dev"), sw_text("{\"deployment\": {\"version\": 99, \"deployment\": {}}}"), &program,
+                        &stack, &error),
+          SW_STATUS_STATE, "too new");
+    sw_bytes_free(first), sw_bytes_free(failed);
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+    /* Nothing has been written to the engine's store. */
+    CHECK(rmdir(folder) == 0);
+}
+
 int main(void)
 {
     RUN(stacks_are_created_selected_or_either);
     RUN(programs_are_told_the_organization_that_the_host_says);
     RUN(a_host_unlocks_a_stack_that_a_dead_machine_holds);
     RUN(the_host_fetches_remote_assets_and_a_failure_leaves_a_state);
+    RUN(a_deployment_goes_in_and_another_comes_out);
     return 0;
 }

@@ -21,7 +21,7 @@ import { described, type Names, refuseUnknown, requireFunction, requireMethods, 
 import type { Provider, Resolver } from "./provider";
 import { addProgram, type AnyProgram } from "./program";
 import { findDirectory } from "./sdk/find";
-import { Stack } from "./stack";
+import { documentOf, Stack } from "./stack";
 import type { Secret } from "./values";
 
 /**
@@ -159,6 +159,13 @@ export interface StackOptions {
      * one its first update or import creates it, and what only reads it is refused with `NotFoundError` until then.
      */
     create?: boolean;
+    /**
+     * The state, as a deployment document, parsed or as text. The stack then lives in memory and apart from the engine's store,
+     * which may have another stack of its name: `create` does not count, there is no history, and `Result.deployment` is all
+     * that is left of an operation, also of a failed or cancelled one. Later operations of the same `Stack` go on from there.
+     * `{}` is a new stack. A malformed document is a `StateError`, a wrong passphrase for its secrets a `DecryptError`.
+     */
+    deployment?: string | object;
     /** Receives every entry of the journal before the engine goes on; may refuse it. */
     journal?: JournalReceiver;
     /** Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one is an error when the stack has secrets. */
@@ -201,11 +208,15 @@ const PLUGIN_CHECKS: { readonly [name in keyof Required<PluginOptions>]: Check }
 };
 const pluginMembers = members("an object", PLUGIN_CHECKS);
 
+const isDocument = (value: unknown): boolean =>
+    typeof value === "string" || (typeof value === "object" && value !== null && !Array.isArray(value));
+
 /** The same for the options of stacks. */
 const STACK_CHECKS: Checks = {
     organization: text,
     rootDirectory: text,
     create: flag,
+    deployment: where(isDocument, "a deployment document: an object, or JSON as a string"),
     passphrase: text,
 };
 
@@ -218,6 +229,7 @@ const STACK_OPTIONS: Names<StackOptions> = {
     rootDirectory: true,
     runtimeOptions: true,
     create: true,
+    deployment: true,
     journal: true,
     passphrase: true,
     secrets: true,
@@ -364,6 +376,7 @@ export class Engine {
                 tags: { ...options.tags },
                 runtimeOptions,
                 referencePassphrases: { ...options.referencePassphrases },
+                ...(options.deployment === undefined ? {} : { deployment: documentOf(options.deployment) }),
                 ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
                 ...(options.secrets === undefined ? {} : { secrets: secretsEntry(this.#bridge, options.secrets) }),
                 ...(options.encryptionSalt === undefined ? {} : { encryptionSalt: options.encryptionSalt }),

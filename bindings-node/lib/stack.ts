@@ -50,6 +50,19 @@ export interface HistoryEntry {
     [member: string]: unknown;
 }
 
+/** Returns the JSON of a deployment document, which may be a text already. */
+export function documentOf(document: string | object): string {
+    if (typeof document === "string") {
+        return document;
+    }
+    try {
+        return JSON.stringify(document);
+    } catch {
+        // The error may show what is in the document.
+        throw new InvalidInputError("the deployment document cannot be written as JSON");
+    }
+}
+
 /** A stack: a named state, and the program that says what it is to be. */
 export class Stack {
     readonly #native: Native.Stack;
@@ -118,8 +131,7 @@ export class Stack {
 
     /** Replaces the state by a deployment document, parsed or as text. */
     import(document: string | object): Promise<void> {
-        const text = typeof document === "string" ? document : JSON.stringify(document);
-        return awaited(() => this.#native.import(text));
+        return awaited(() => this.#native.import(documentOf(document)));
     }
 
     /** Returns the stack's outputs, with secrets wrapped. */

@@ -125,6 +125,8 @@ pub struct StackEntry {
     pub runtime_options: String,
     /// Whether the stack has to exist, must not, or is created when it does not: a name of the core's.
     pub opening: String,
+    /// The state, as a deployment document; it is in the place of one in the store.
+    pub deployment: Option<String>,
     /// What its secrets are encrypted with.
     pub passphrase: Option<String>,
     /// The host's own encryption of its secrets.
@@ -192,6 +194,7 @@ impl Engine {
             runtime_options: StackSettings::runtime_options_from_json(&entry.runtime_options)
                 .map_err(napi)?,
             opening: Opening::named(&entry.opening).map_err(|error| errors::to_napi(&error))?,
+            deployment: entry.deployment.map(Into::into),
         };
         match self.engine.stack(&name, settings).await {
             Ok(stack) => Ok(Stack::new(stack, Arc::clone(&self.shared))),

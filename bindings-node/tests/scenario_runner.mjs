@@ -230,7 +230,7 @@ async function program(context) {
 
 const asked = {
     hello: () => ({ face: "node", references: "native", plans: "kept" }),
-    async open({ store, passphrase, project, stack: name, packages, waitsForRegistrations, limits, config }) {
+    async open({ store, passphrase, project, stack: name, packages, waitsForRegistrations, limits, config, deployment }) {
         const waits = (each) => waitsForRegistrations?.[each] ?? false;
         const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each, waits(each), limits?.[each])]));
         engine = new Engine({ store, passphrase: passphrase ?? undefined, providers });
@@ -238,7 +238,11 @@ const asked = {
             key,
             entry.secret ? secret(entry.value) : entry.value,
         ]);
-        stack = await engine.stack(`${project}/${name}`, { program, config: Object.fromEntries(values) });
+        stack = await engine.stack(`${project}/${name}`, {
+            program,
+            config: Object.fromEntries(values),
+            deployment: deployment ?? undefined,
+        });
         return {};
     },
     async importState({ deployment }) {
@@ -246,7 +250,7 @@ const asked = {
         return {};
     },
     exportState: async () => JSON.parse(await stack.export({ showSecrets: true })),
-    async start({ operation: kind, options, number, planOf }) {
+    async start({ operation: kind, options, number, planOf, deployment: wantsDeployment }) {
         const held = planOf === undefined ? {} : { plan: results.get(planOf) };
         operation = stack[kind === "update" ? "up" : kind]({ ...options, ...held });
         const events = [];
@@ -259,7 +263,8 @@ const asked = {
         );
         results.set(number, result);
         const { outcome, changes, outputs, plan } = result;
-        return { plan, outcome, error, changes, outputs: toPlainJson(outputs), events };
+        const deployment = wantsDeployment ? await result.deployment() : undefined;
+        return { deployment, plan, outcome, error, changes, outputs: toPlainJson(outputs), events };
     },
     cancel() {
         operation.cancel();

@@ -122,7 +122,7 @@ impl Engine {
     }
 
     /// Opens or creates a stack; `callback(stack, error)` gets it.
-    #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, runtime_options, opening, journal, passphrase, secrets, reference_passphrases, completions, callback))]
+    #[pyo3(signature = (name, program, config, encryption_salt, organization, tags, root_directory, runtime_options, opening, deployment, journal, passphrase, secrets, reference_passphrases, completions, callback))]
     #[expect(clippy::too_many_arguments, reason = "called from one place")]
     fn stack(
         &self,
@@ -136,6 +136,7 @@ impl Engine {
         root_directory: Option<PathBuf>,
         runtime_options: &str,
         opening: &str,
+        deployment: Option<Vec<u8>>,
         journal: Option<&Bound<'_, PyAny>>,
         passphrase: Option<String>,
         secrets: Option<&Bound<'_, PyAny>>,
@@ -172,6 +173,7 @@ impl Engine {
             root_directory,
             runtime_options: StackSettings::runtime_options_from_json(runtime_options).or_raise(py)?,
             opening: Opening::named(opening).or_raise(py)?,
+            deployment: deployment.map(Into::into),
             journal: journal
                 .map(|journal| PythonJournal::read(journal, &self.host).map(|journal| Arc::new(journal) as _))
                 .transpose()?,

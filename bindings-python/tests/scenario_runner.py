@@ -101,7 +101,8 @@ class Actor:
             for key, entry in (message.get("config") or {}).items()
         }
         name = f"{message['project']}/{message['stack']}"
-        self.stack = await self.engine.stack(name, self.program, config=config)
+        supplied = message.get("deployment")
+        self.stack = await self.engine.stack(name, self.program, config=config, deployment=supplied)
         return {}
 
     async def import_state(self, deployment: Message) -> Message:
@@ -123,12 +124,13 @@ class Actor:
         starts = {"preview": stack.preview, "update": stack.up, "refresh": stack.refresh, "destroy": stack.destroy}
         begin: Any = starts[message["operation"]]
         self.operation = begin(**named)
-        return self.outcome(self.operation, message["number"])
+        return self.outcome(self.operation, message["number"], message.get("deployment", False))
 
-    async def outcome(self, operation: sw.Operation, number: int) -> Message:
+    async def outcome(self, operation: sw.Operation, number: int, wants_deployment: bool) -> Message:
         events = [event.json async for event in operation]
         result = self.results[number] = await operation.wait()
         return {
+            "deployment": result.deployment() if wants_deployment else None,
             "plan": result.plan,
             "outcome": result.outcome,
             "error": None if result.error is None else failure(result.error),

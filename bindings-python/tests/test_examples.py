@@ -38,6 +38,14 @@ def test_the_quickstart_keeps_its_state_and_does_nothing_the_second_time(tmp_pat
     assert "3 unchanged" in run("quickstart.py", tmp_path)
 
 
+def test_the_example_that_keeps_its_state_does_nothing_the_second_time(tmp_path: Path) -> None:
+    assert "2 to create" not in (output := run("supplied_state.py", tmp_path, str(tmp_path))) and "2 created" in output
+    saved = (tmp_path / "deployment.json").read_text()
+    assert "ciphertext" in saved and "some data" not in saved
+    assert "2 unchanged" in run("supplied_state.py", tmp_path, str(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deployment.json", "files"]
+
+
 def test_many_stacks_at_once_keep_to_themselves(tmp_path: Path) -> None:
     # Few of them: each derives a key from its passphrase, which is slow on purpose.
     output = run("many_stacks.py", tmp_path, str(tmp_path), "12")

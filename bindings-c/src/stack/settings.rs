@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use stackwright::{
     Error, Opening, StackSettings,
     program::{LanguageRuntimeProgram, Program},
@@ -25,6 +25,7 @@ pub(super) struct Settings {
     root_directory: Option<PathBuf>,
     runtime_options: BTreeMap<String, Value>,
     create: Option<bool>,
+    deployment: Option<Box<RawValue>>,
     language_runtime: Option<String>,
 }
 
@@ -40,6 +41,7 @@ impl Default for Settings {
             root_directory: None,
             runtime_options: BTreeMap::new(),
             create: None,
+            deployment: None,
             language_runtime: None,
         }
     }
@@ -89,6 +91,9 @@ impl Settings {
             root_directory: self.root_directory,
             runtime_options: self.runtime_options,
             opening: opening.unwrap_or_else(|| Opening::of_create(self.create, has_program)),
+            deployment: self
+                .deployment
+                .map(|document| String::from(Box::<str>::from(document)).into()),
             journal: None,
             secrets: self.passphrase.map(&open).transpose()?,
             reference_secrets,

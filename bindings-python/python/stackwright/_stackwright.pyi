@@ -69,6 +69,7 @@ class Engine:
         root_directory: str | None,
         runtime_options: str,
         opening: str,
+        deployment: bytes | None,
         journal: tuple[Callable[[str], Any], bool, Completions] | None,
         passphrase: str | None,
         secrets: tuple[str, str | None, Any, Any] | None,

@@ -28,7 +28,7 @@ from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer
 from .journal import Journal
 from .provider import Resolver
-from .stack import Stack
+from .stack import Stack, document_of
 from .stack_settings import StackSettings, check_settings, json_of_options
 from .values import PropertyValue
 
@@ -266,6 +266,7 @@ class Engine:
         root_directory: str | os.PathLike[str] | None = None,
         runtime_options: Mapping[str, Any] | None = None,
         create: bool | None = None,
+        deployment: Mapping[str, Any] | bytes | str | None = None,
         journal: Journal | None = None,
         passphrase: str | None = None,
         secrets: Secrets | None = None,
@@ -292,6 +293,11 @@ class Engine:
             runtimes receive the values. A setting like ``config``.
         :param create: Whether the stack is created when it does not exist. Left out, it is with a ``program``; without one its
             first update or import creates it, and what only reads it raises :class:`~stackwright.NotFoundError` until then.
+        :param deployment: The state, as a deployment document. The stack then lives in memory and apart from the engine's store,
+            which may have another stack of its name: ``create`` does not count, there is no history, and
+            :meth:`stackwright.Result.deployment` is all that is left of an operation, also of a failed or cancelled one. Later
+            operations of what is returned go on from there. ``{}`` is a new stack. A malformed document is a
+            :class:`~stackwright.StateError`, a wrong passphrase for its secrets a :class:`~stackwright.DecryptError`.
         :param journal: Receives every change of the state before the engine goes on.
         :param passphrase: Encrypts the stack's secrets, in place of the engine's passphrase. A wrong one is a
             :class:`~stackwright.DecryptError` when the stack has secrets.
@@ -307,6 +313,7 @@ class Engine:
             "tags": tags,
             "root_directory": root_directory,
             "runtime_options": runtime_options,
+            "deployment": deployment,
             "journal": journal,
             "passphrase": passphrase,
             "secrets": secrets,
@@ -349,6 +356,8 @@ class Engine:
         passphrase, secrets = settings.get("passphrase"), settings.get("secrets")
         reference_passphrases = settings.get("reference_passphrases")
         journal = settings.get("journal")
+        deployment = settings.get("deployment")
+        document = None if deployment is None else document_of(deployment)
         root = None if root_directory is None else os.fspath(root_directory)
         described = None
         if journal is not None:
@@ -372,6 +381,7 @@ class Engine:
                 root,
                 json_of_options(runtime_options),
                 opening,
+                document,
                 described,
                 passphrase,
                 host_secrets,

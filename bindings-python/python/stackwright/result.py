@@ -142,7 +142,7 @@ class Result:
 
     def deployment(self) -> dict[str, Any] | None:
         """Returns the state that the operation left, also one that failed or was cancelled, as a deployment document,
-        which :meth:`~stackwright.Stack.import_deployment` takes; secrets in it are encrypted.
+        which :meth:`~stackwright.Stack.import_deployment` and ``deployment`` of :meth:`stackwright.Engine.stack` take; secrets in it are encrypted.
 
         It is written at each call. ``None`` for a preview, and for an operation that failed before it read the state, or so
         that nobody knows what is saved of it.

@@ -36,6 +36,19 @@ class Openable(Protocol):
     def _require_open(self) -> None: ...
 
 
+def document_of(deployment: Mapping[str, Any] | bytes | str) -> bytes:
+    """Returns the JSON of a deployment document, which may be a text already.
+
+    :raises InvalidInputError: for what is neither JSON nor a dictionary that can be written as such.
+    """
+    if isinstance(deployment, str):
+        return deployment.encode()
+    if isinstance(deployment, bytes):
+        return deployment
+    require_given("deployment", deployment, Mapping, "a deployment document: a dictionary, or JSON as text or bytes")
+    return _options.text_of("deployment", deployment).encode()
+
+
 class Stack:
     """A stack. Operations start when they are called and return a handle to await: ``result = await stack.up()``."""
 
@@ -167,13 +180,7 @@ class Stack:
 
     async def import_deployment(self, deployment: Mapping[str, Any] | bytes | str) -> None:
         """Replaces the state by a deployment document."""
-        if isinstance(deployment, str):
-            document = deployment.encode()
-        elif isinstance(deployment, bytes):
-            document = deployment
-        else:
-            require_given("deployment", deployment, Mapping, "a deployment document: a dictionary, or JSON as text or bytes")
-            document = _options.text_of("deployment", deployment).encode()
+        document = document_of(deployment)
         await answer(lambda queue, callback: self._native.import_(document, queue, callback))
 
     async def outputs(self, *, show_secrets: bool = False) -> Mapping[str, PropertyValue]:

@@ -26,6 +26,7 @@ class StackSettings(TypedDict, total=False):
     tags: Mapping[str, str] | None
     root_directory: str | os.PathLike[str] | None
     runtime_options: Mapping[str, Any] | None
+    deployment: Mapping[str, Any] | bytes | str | None
     journal: Journal | None
     passphrase: str | None
     secrets: Secrets | None
@@ -39,6 +40,7 @@ _NAMES: Final = (
     "tags",
     "root_directory",
     "runtime_options",
+    "deployment",
     "journal",
     "passphrase",
     "secrets",

@@ -7,6 +7,7 @@ mod parts;
 mod service;
 mod settings;
 mod stack;
+mod supplied;
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use crate::{
@@ -39,6 +40,11 @@ pub struct StackSettings {
     pub journal: Option<Arc<dyn JournalReceiver>>,
     /// Whether the stack has to exist, must not, or is created when it does not.
     pub opening: Opening,
+    /// The state, as a deployment document (`{"version", "features"?, "deployment"}`). The stack then lives in memory and apart
+    /// from the engine's store, which may have another stack of its name: [`Self::opening`] does not count, there is no history,
+    /// and [`crate::operation::OperationResult::deployment`] is all that is left of an operation. Later operations of the same
+    /// [`crate::Stack`] go on from there. A document without a deployment (`{}`) is a new stack.
+    pub deployment: Option<Bytes>,
     /// The organization that programs are told of; `organization`, as in stores of files, unless the host has some. It
     /// is no part of the stack's name.
     pub organization: String,
@@ -61,6 +67,7 @@ impl Default for StackSettings {
             runtime_options: BTreeMap::new(),
             journal: None,
             opening: Opening::default(),
+            deployment: None,
             organization: ORGANIZATION.to_owned(),
             tags: BTreeMap::new(),
             secrets: None,

@@ -8,7 +8,7 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
-    engine::{EngineParts, Opening, StackSettings},
+    engine::{EngineParts, Opening, StackSettings, supplied::supply},
     error::{Error, ErrorKind, Result},
     event::EventSink,
     executor::Control,
@@ -17,8 +17,11 @@ use crate::{
     property::PropertyMap,
     secrets::SecretsProvider,
     state::{Snapshot, deployment::secrets_of_checkpoint},
-    store::{StackName, StackStorage},
+    store::{MemoryStore, StackName, StackStorage, Store},
 };
+
+/// Advises what to do about a key that is not the stack's.
+pub(super) const WRONG_KEY: &str = "open the stack with the passphrase that its secrets were encrypted with";
 
 /// A stack. Cheap to clone; all clones are one stack with one program and one configuration.
 #[derive(Clone)]
@@ -34,20 +37,23 @@ impl Stack {
         settings: StackSettings,
     ) -> Result<Self> {
         settings.check()?;
-        let storage = StackStorage::new(
-            Arc::clone(&engine.store),
-            name.clone(),
-            engine.host.clone(),
-            engine.runtime.clone(),
-        );
-        let opening = match settings.opening {
-            Opening::AsNeeded => Opening::of_create(None, settings.program.is_some()),
-            stated => stated,
+        let store: Arc<dyn Store> = match &settings.deployment {
+            None => Arc::clone(&engine.store),
+            Some(_) => Arc::new(MemoryStore::new(engine.runtime.clone())),
         };
-        let is_new = opening.apply(&storage).await?;
+        let storage = StackStorage::new(store, name.clone(), engine.host.clone(), engine.runtime.clone());
+        let is_new = match settings.opening {
+            // The document is the stack: nothing has to be there, or must not.
+            _ if settings.deployment.is_some() => false,
+            Opening::AsNeeded => {
+                let opening = Opening::of_create(None, settings.program.is_some());
+                opening.apply(&storage).await?
+            }
+            stated => stated.apply(&storage).await?,
+        };
         let secrets = settings.secrets.unwrap_or_else(|| Arc::clone(&engine.secrets));
-        verify_key(&storage, &*secrets).await?;
         let context = StackContext {
+            is_supplied: settings.deployment.is_some(),
             secrets,
             reference_secrets: settings.reference_secrets,
             engine,
@@ -63,6 +69,10 @@ impl Stack {
             tags: settings.tags,
             is_new,
         };
+        if let Some(document) = settings.deployment {
+            supply(&context, &document).await?;
+        }
+        verify_key(&context.storage, &*context.secrets).await?;
         Ok(Self {
             context: Arc::new(context),
             program: settings.program,
@@ -210,7 +220,7 @@ impl Stack {
             .await
     }
 
-    /// Returns the history's entries, newest first, as their JSON documents.
+    /// Returns the history's entries, newest first, as their JSON documents. A stack whose state the host has supplied has none.
     ///
     /// # Errors
     /// Whatever the store fails with.
@@ -257,8 +267,7 @@ async fn verify_key(storage: &StackStorage, secrets: &dyn SecretsProvider) -> Re
     };
     match secrets.open(&kind, state.as_ref()).await {
         Err(error) if error.kind() == ErrorKind::Decrypt => {
-            let hint = "open the stack with the passphrase that its secrets were encrypted with";
-            Err(error.of_stack(storage.name()).with_hint(hint))
+            Err(error.of_stack(storage.name()).with_hint(WRONG_KEY))
         }
         // What no provider knows is left alone: much can be done without secrets.
         _ => Ok(()),

@@ -193,6 +193,8 @@ impl Frame {
         let runtime = &self.stack.engine.runtime;
         let journal = Journal::start(Ledger::new(snapshot.clone()), sink, runtime);
         let interval = self.stack.engine.checkpoint_interval;
+        // In memory there is no other program for which the checkpoint is refreshed.
+        let interval = interval.filter(|_| !self.stack.is_supplied);
         let refreshing = interval.map(|interval| session.refresh_in_background(journal.clone(), interval));
         self.session.own(|parts| {
             parts.journal = Some(journal.clone());
@@ -223,6 +225,9 @@ impl Frame {
         let refused = matches!(&result, Err(error) if error.kind() == ErrorKind::InvalidInput);
         if refused && !ledger.is_dirty() {
             // Nothing was tried: that is no operation to remember.
+            return result.and(written).and(folded);
+        }
+        if self.stack.is_supplied {
             return result.and(written).and(folded);
         }
         let history = session

@@ -81,9 +81,14 @@ impl OwnStacks {
             StackName::new(&self.0.project, stack)?
         };
         let engine = &self.0.engine;
-        let (store, host) = (Arc::clone(&engine.store), engine.host.clone());
-        let storage = StackStorage::new(store, name.clone(), host, engine.runtime.clone());
         let stack = &self.0;
+        let storage = if name == *stack.storage.name() {
+            // Its own state may be the host's, while the store has another stack of this name.
+            stack.storage.clone()
+        } else {
+            let (store, host) = (Arc::clone(&engine.store), engine.host.clone());
+            StackStorage::new(store, name.clone(), host, engine.runtime.clone())
+        };
         let secrets = stack.reference_secrets.get(&name.to_string());
         let loaded = storage.load(&**secrets.unwrap_or(&stack.secrets)).await;
         let loaded = loaded.map_err(|error| match error.kind() {

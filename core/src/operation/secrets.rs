@@ -17,7 +17,7 @@ impl StackContext {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Decrypt`] when the passphrase is not the salt's.
-    pub(super) async fn new_secrets(&self, secrets: &dyn SecretsProvider) -> Result<Arc<dyn SecretsManager>> {
+    pub(crate) async fn new_secrets(&self, secrets: &dyn SecretsProvider) -> Result<Arc<dyn SecretsManager>> {
         let Some(salt) = &self.encryption_salt else {
             return secrets.create().await;
         };

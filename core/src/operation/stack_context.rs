@@ -19,6 +19,8 @@ use crate::{
 pub(crate) struct StackContext {
     pub(crate) engine: Arc<EngineParts>,
     pub(crate) storage: StackStorage,
+    /// Whether the host has supplied the state: `storage` is then in memory and this stack's alone.
+    pub(crate) is_supplied: bool,
     pub(crate) organization: String,
     pub(crate) project: String,
     pub(crate) stack: String,
@@ -56,11 +58,12 @@ impl StackContext {
     /// Returns the result of an operation whose task died.
     pub(crate) fn died(&self, error: Error, control: &Control) -> OperationResult {
         control.cancel();
+        let recovery = match self.is_supplied {
+            true => "an export returns the state that it left",
+            false => "it is recovered when it is next opened",
+        };
         OperationResult {
-            error: Some(error.with_hint(format!(
-                "the stack {}/{} is recovered when it is next opened",
-                self.project, self.stack
-            ))),
+            error: Some(error.with_hint(format!("stack '{}/{}': {recovery}", self.project, self.stack))),
             outcome: OperationOutcome::Failed,
             changes: BTreeMap::new(),
             outputs: PropertyMap::new(),

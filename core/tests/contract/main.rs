@@ -31,6 +31,7 @@ mod session;
 mod slow_plugins;
 mod snippets;
 mod stacks;
+mod supplied;
 mod unreadable;
 mod values;
 mod views;

@@ -157,6 +157,9 @@ impl Session {
         let settings = StackSettings {
             program: Some(self.program()),
             config,
+            deployment: message["deployment"]
+                .is_object()
+                .then(|| message["deployment"].to_string().into()),
             ..StackSettings::default()
         };
         let name = format!("{}/{}", text("project"), text("stack"));
@@ -227,11 +230,22 @@ impl Session {
         if let Some(number) = message["number"].as_u64() {
             locked(&self.results).insert(number, Arc::clone(&result));
         }
+        let deployment: Option<Value> = match message["deployment"] == json!(true) {
+            true => left(&result)?,
+            false => None,
+        };
         Ok(json!({
-            "plan": document, "outcome": result.outcome.name(), "error": result.error.as_ref().map(error),
+            "deployment": deployment, "plan": document, "outcome": result.outcome.name(), "error": result.error.as_ref().map(error),
             "changes": result.changes, "outputs": plain(result.outputs.clone()), "events": events,
         }))
     }
+}
+
+/// Returns the state that an operation left.
+fn left(result: &OperationResult) -> Result<Option<Value>, Value> {
+    let document = result.deployment().map_err(|it| error(&it))?;
+    let parsed = document.map(|text| serde_json::from_slice(&text)).transpose();
+    parsed.map_err(|error| broken(format!("the deployment: {error}")))
 }
 
 /// Reads configuration.

@@ -93,6 +93,8 @@ struct Player<'a, 'b> {
     limits: Value,
     passphrase: Option<&'static str>,
     packs: Arc<Packs>,
+    /// The state, where the story has the director keep it.
+    deployment: Option<Value>,
 }
 
 impl<'a, 'b> Player<'a, 'b> {
@@ -116,6 +118,9 @@ impl<'a, 'b> Player<'a, 'b> {
                 .into(),
             passphrase: story.has_passphrase().then_some(PASSPHRASE),
             packs: Arc::new(Packs::serve(&story.policies).await?),
+            deployment: story
+                .supplied
+                .then(|| story.state.clone().unwrap_or_else(|| json!({}))),
         })
     }
 
@@ -139,20 +144,25 @@ impl<'a, 'b> Player<'a, 'b> {
                 .map_err(|text| format!("{place}: {text}"))?;
             if !open {
                 self.open(&changing).await?;
-                if let Some(state) = story.state.as_ref().filter(|_| index == 0) {
+                if let Some(state) = story.state.as_ref().filter(|_| index == 0 && !story.supplied) {
                     self.ask("importState", json!({ "deployment": state })).await?;
                 }
             }
             // What one actor has kept, another one cannot know.
             let keeps_plans = !self.cast.takes_turns() && self.cast.actor().await?.keeps_plans;
-            let start = plans
+            let mut start = plans
                 .start(index, operation, keeps_plans)
                 .map_err(|text| format!("{place}: {text}"))?;
+            if story.supplied {
+                start["deployment"] = true.into();
+            }
             let observation = self
                 .operation(operation, start, &changing, &secrets)
                 .await
                 .map_err(|t| format!("{place}: {t}"))?;
             plans.keep(index, observation.result.as_ref());
+            self.keep_deployment(operation, observation.result.as_ref())
+                .map_err(|text| format!("{place}: {text}"))?;
             open = operation.kill.is_none();
             let wrong = check::check(&observation, &operation.expect);
             if !wrong.is_empty() {
@@ -203,8 +213,28 @@ impl<'a, 'b> Player<'a, 'b> {
             "waitsForRegistrations": self.waits,
             "limits": self.limits,
             "config": changing.config(),
+            "deployment": self.deployment,
         });
         self.ask("open", members).await.map(drop)
+    }
+
+    /// Takes the state that an operation has left, where the director keeps it.
+    fn keep_deployment(&mut self, operation: &StoryOperation, result: Option<&Value>) -> Result<(), String> {
+        let Some(kept) = &mut self.deployment else {
+            return Ok(());
+        };
+        let left = result.map_or(&Value::Null, |result| &result["deployment"]);
+        match (operation.is_dry(), left) {
+            (false, Value::Object(_)) => kept.clone_from(left),
+            (false, _) => return Err("the result has no deployment".into()),
+            (true, Value::Null) => {}
+            (true, _) => return Err("the result of a preview has a deployment".into()),
+        }
+        let files = Files::of(self.folder.path()).containing("");
+        match files.is_empty() {
+            true => Ok(()),
+            false => Err(format!("the store has files: {}", files.join(", "))),
+        }
     }
 
     async fn export(&mut self) -> Result<Value, String> {
@@ -271,6 +301,7 @@ impl<'a, 'b> Player<'a, 'b> {
             let mut statements = changing.program.iter();
             statements.any(|statement| tells_openly(&statement.values(), secret))
         };
+        let left = result.as_ref().map(|result| result["deployment"].to_string());
         let kept: Vec<String> = secrets.iter().filter(|secret| !told(secret)).cloned().collect();
         let problems = std::mem::take(
             &mut *stage
@@ -279,6 +310,10 @@ impl<'a, 'b> Player<'a, 'b> {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner),
         );
+        let mut leaks = later.holding(&kept);
+        if left.is_some_and(|left| kept.iter().any(|secret| left.contains(secret.as_str()))) {
+            leaks.push("the deployment of the result".to_owned());
+        }
         Ok(Observation {
             kind,
             dry: operation.is_dry(),
@@ -292,7 +327,7 @@ impl<'a, 'b> Player<'a, 'b> {
             world: self.providers.existing(),
             problems,
             trace: stage.scene.trace.labels(),
-            leaks: later.holding(&kept),
+            leaks,
             secrets: secrets.to_vec(),
         })
     }

@@ -54,6 +54,9 @@ pub struct Story {
     /// A deployment (version 3) to import before anything runs.
     #[serde(default)]
     pub state: Option<Value>,
+    /// Whether the director keeps the state: each opening supplies the deployment that the operation before has left.
+    #[serde(default)]
+    pub supplied: bool,
     /// What the program does.
     #[serde(default)]
     pub program: Vec<Statement>,

@@ -1,12 +1,17 @@
 //! Export and import: a stack's state as a deployment document.
 
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
 use crate::{
     error::{Error, ErrorKind, Result},
     secrets::SecretsProvider,
     state::{
         Snapshot,
         deployment::{
-            Layout, SecretsAccess, SecretsShown, read_checkpoint, read_deployment, write_deployment,
+            Layout, SecretsAccess, SecretsShown, read_checkpoint, read_deployment, write_checkpoint,
+            write_deployment,
         },
     },
     store::StackStorage,
@@ -74,6 +79,34 @@ impl StackStorage {
         result.and(released)
     }
 
+    /// Reads the deployment document that a new stack is to begin with. One without a deployment makes an empty state.
+    ///
+    /// # Errors
+    /// As [`Self::import`].
+    pub(crate) async fn parse_supplied(
+        &self,
+        secrets: &dyn SecretsProvider,
+        document: &[u8],
+    ) -> Result<Snapshot> {
+        match read_deployment(document, SecretsAccess::Open(secrets), true).await {
+            Err(error) if error.kind() == ErrorKind::State && is_without_deployment(document) => {
+                Ok(Snapshot::default())
+            }
+            Err(error) => Err(error),
+            Ok(snapshot) => self.refuse_foreign(&snapshot).map(|()| snapshot),
+        }
+    }
+
+    /// Creates the stack with a state, which keeps its manifest.
+    ///
+    /// # Errors
+    /// As [`Self::create`], and [`ErrorKind::Secrets`] when a secret cannot be encrypted.
+    pub(crate) async fn create_with(&self, snapshot: &Snapshot) -> Result<()> {
+        let checkpoint =
+            write_checkpoint(&self.name().qualified(), snapshot, SecretsShown::Encrypted).await?;
+        self.create_as(checkpoint.into()).await
+    }
+
     /// Refuses another stack's state: the next update would take all that is in it for left over, and delete it.
     fn refuse_foreign(&self, imported: &Snapshot) -> Result<()> {
         let name = self.name();
@@ -92,6 +125,44 @@ impl StackStorage {
             )
             .with_urn(urn.clone())
             .with_hint("a state can be moved to another stack once all its URNs name that stack")),
+        }
+    }
+}
+
+/// Tells whether a document has nothing but a version and features: `{}` and `{"version": 3, "deployment": null}` for instance.
+/// One with any other member is malformed, a checkpoint for instance.
+fn is_without_deployment(document: &[u8]) -> bool {
+    serde_json::from_slice::<BTreeMap<String, &RawValue>>(document).is_ok_and(|members| {
+        members.iter().all(|(name, value)| match name.as_str() {
+            "version" | "features" => true,
+            "deployment" => value.get() == "null",
+            _ => false,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_document_that_could_hold_a_deployment_is_without_one() {
+        for document in [
+            "{}",
+            r#"{"version": 3}"#,
+            r#"{"version": 4, "features": [], "deployment": null}"#,
+        ] {
+            assert!(is_without_deployment(document.as_bytes()), "{document}");
+        }
+        for document in [
+            "",
+            "null",
+            "[]",
+            r#"{"resources": []}"#,
+            r#"{"version": 3, "deployment": {}}"#,
+            r#"{"version": 3, "checkpoint": {"stack": "organization/shop/dev"}}"#,
+        ] {
+            assert!(!is_without_deployment(document.as_bytes()), "{document}");
         }
     }
 }

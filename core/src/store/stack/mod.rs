@@ -114,6 +114,12 @@ impl StackStorage {
     /// # Errors
     /// [`ErrorKind::Conflict`] when it exists.
     pub async fn create(&self) -> Result<()> {
+        let empty = serde_json::json!({ "version": 3, "checkpoint": { "stack": self.name.qualified() } });
+        self.create_as(empty.to_string().into()).await
+    }
+
+    /// Creates the stack with a checkpoint.
+    pub(in crate::store) async fn create_as(&self, checkpoint: Bytes) -> Result<()> {
         let exists = || {
             Error::new(
                 ErrorKind::Conflict,
@@ -133,13 +139,8 @@ impl StackStorage {
         if self.checkpoint_key().await?.is_some() {
             return Err(exists());
         }
-        let empty = serde_json::json!({ "version": 3, "checkpoint": { "stack": self.name.qualified() } });
         let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
-        match self
-            .store
-            .put(&key, empty.to_string().into(), Condition::Absent)
-            .await
-        {
+        match self.store.put(&key, checkpoint, Condition::Absent).await {
             Err(error) if error.kind() == ErrorKind::Conflict => Err(exists()),
             other => other.map(drop),
         }
