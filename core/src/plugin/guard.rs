@@ -11,6 +11,8 @@
 //! kills the group once that has ended.
 //!
 //! The group exists as long as the guard does, so signals to it never reach a stranger that got the same number.
+//!
+//! Processes that leave the group are ended, too, where the plugin has a control group: the guard kills that first.
 
 use std::{
     io,
@@ -23,6 +25,7 @@ use std::{
 use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpgid};
 use tokio::process::{Child, ChildStdin, Command};
 
+use super::cgroup::ControlGroup;
 use crate::{runtime::Runtime, store::ProcessIdentity};
 
 /// A function of the shell: whether the process `$1`, which started at the kernel's tick `$2`, runs. One that may not be
@@ -42,13 +45,28 @@ host_runs() {
 }
 "#;
 
+/// A function of the shell: kills the control group `$3`, if there is one, and its own process group. Where the host
+/// (`$1`, `$2`) has ended, the guard alone is left to remove the control group, and waits for its processes.
+const END_ALL: &str = r#"
+end_all() {
+    [ -z "$3" ] || echo 1 >"$3/cgroup.kill"
+    for pause in 0 0 0 0 0 0 0 0 1 1 1; do
+        [ -n "$3" ] && [ -d "$3" ] && ! rmdir "$3" || break
+        [ $pause = 0 ] && continue
+        host_runs "$1" "$2" && break
+        sleep $pause
+    done
+    kill -KILL 0
+}
+"#;
+
 /// Waits for the end of its input, deaf to the signals that are meant for the plugin. A second shell polls for the host
 /// (`$1`, `$2`), and for the first shell.
 const WAIT: &str = r#"
 trap "" HUP INT QUIT TERM
-{ while kill -0 $$ && host_runs "$1" "$2"; do sleep 2; done; kill -KILL 0; } &
+{ while kill -0 $$ && host_runs "$1" "$2"; do sleep 2; done; end_all "$1" "$2" "$3"; } &
 while read -r _; do :; done
-kill -KILL 0
+end_all "$1" "$2" "$3"
 "#;
 
 /// The longest pause between two looks at whether the members of a dying group are gone.
@@ -77,15 +95,22 @@ pub(super) struct Guard {
     pub(super) lifeline: Lifeline,
     /// The process group that it leads.
     pub(super) group: Group,
+    /// The control group that it ends, where there is one.
+    pub(super) control_group: Option<Arc<ControlGroup>>,
 }
 
 impl Guard {
-    /// Starts a guard with a new, otherwise empty group, which ends with `host`.
-    pub(super) fn start(shell: &Path, host: &ProcessIdentity) -> io::Result<Self> {
+    /// Starts a guard with a new, otherwise empty process group, which ends with `host`, as does the control group.
+    pub(super) fn start(
+        shell: &Path,
+        host: &ProcessIdentity,
+        control_group: Option<Arc<ControlGroup>>,
+    ) -> io::Result<Self> {
         let mut process = Command::new(shell)
-            .args(["-c", &format!("{HOST_RUNS}{WAIT}"), "guard"])
+            .args(["-c", &format!("{HOST_RUNS}{END_ALL}{WAIT}"), "guard"])
             .arg(host.pid.to_string())
             .arg(host.started.map(|tick| tick.to_string()).unwrap_or_default())
+            .args(control_group.iter().map(|group| group.folder()))
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -100,6 +125,7 @@ impl Guard {
             process,
             lifeline: Lifeline(Arc::new(Mutex::new(input))),
             group,
+            control_group,
         })
     }
 }
@@ -236,7 +262,7 @@ mod tests {
     async fn a_group_ends_with_its_host_although_the_pipe_stays_open() {
         for shell in shells() {
             let mut host = sleeper();
-            let mut guard = Guard::start(Path::new(shell), &ProcessIdentity::of(host.id())).unwrap();
+            let mut guard = Guard::start(Path::new(shell), &ProcessIdentity::of(host.id()), None).unwrap();
             host.kill().unwrap();
             host.wait().unwrap();
             assert!(ends(&mut guard).await, "{shell}");
@@ -247,7 +273,7 @@ mod tests {
     async fn a_group_ends_when_its_lifeline_is_released() {
         for shell in shells() {
             let own = ProcessIdentity::of(std::process::id());
-            let mut guard = Guard::start(Path::new(shell), &own).unwrap();
+            let mut guard = Guard::start(Path::new(shell), &own, None).unwrap();
             guard.lifeline.release();
             assert!(ends(&mut guard).await, "{shell}");
         }

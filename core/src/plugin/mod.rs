@@ -1,5 +1,6 @@
 //! Plugin processes: finding, starting, listening to and reaping them, and nothing else.
 
+mod cgroup;
 mod code;
 mod disposition;
 mod environment;

@@ -22,7 +22,9 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
     plugin::{
-        DiagnosticSink, Inheritance, OutputRoute, PluginCommand, PluginTimeouts, code,
+        DiagnosticSink, Inheritance, OutputRoute, PluginCommand, PluginTimeouts,
+        cgroup::ControlGroup,
+        code,
         disposition::ignores_interrupts,
         guard::{Group, Guard, Lifeline},
         output::Stream,
@@ -129,7 +131,8 @@ impl PluginProcess {
         };
         let host = ProcessIdentity::of(std::process::id());
         let started = start.guard_shell.as_deref();
-        let guard = match started.map(|shell| Guard::start(shell, &host)) {
+        let control_group = || ControlGroup::create(runtime).map(Arc::new);
+        let guard = match started.map(|shell| Guard::start(shell, &host, control_group())) {
             Some(Ok(guard)) => Some(guard),
             Some(Err(error)) => {
                 return Err(cannot_start(error).with_hint("its process needs a POSIX shell as guard"));
@@ -139,6 +142,9 @@ impl PluginProcess {
         let mut child =
             spawn(&start, guard.as_ref().map_or(0, |guard| guard.group.number())).map_err(cannot_start)?;
         let route = Arc::new(OutputRoute::new(start.sink.clone(), start.visible));
+        if let Some(group) = guard.as_ref().and_then(|guard| guard.control_group.clone()) {
+            child = joined(child, group, runtime).await?;
+        }
         let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(Error::internal("a started process has no pipes"));
         };
@@ -331,6 +337,18 @@ fn spawn(start: &Start, group: i32) -> std::io::Result<Child> {
     command.spawn()
 }
 
+/// Moves a process into its control group.
+async fn joined(child: Child, group: Arc<ControlGroup>, runtime: &Runtime) -> Result<Child> {
+    // The task owns the process, so that its number stays its own until it is in the group.
+    let joining = runtime.spawner.spawn_blocking(move || {
+        if let Some(Err(error)) = child.id().map(|pid| group.add(pid)) {
+            tracing::debug!(%error, "a plugin stays outside of its control group");
+        }
+        child
+    });
+    joining.await
+}
+
 /// Starts the task that waits for the process, reports an end that nobody asked for, and reaps the guard.
 fn watch_over(
     mut child: Child,
@@ -363,6 +381,9 @@ fn watch_over(
             guard.lifeline.release();
             if let Err(error) = guard.process.wait().await {
                 tracing::debug!(%error, "could not wait for the guard of a plugin");
+            }
+            if let Some(group) = guard.control_group.take() {
+                group.remove(&reaper).await;
             }
         }
         if !expected.load(Ordering::Relaxed) {

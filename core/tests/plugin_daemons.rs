@@ -1,0 +1,179 @@
+//! What leaves the process group of a plugin ends with the plugin, where its host may make control groups.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and reports that it was skipped"
+)]
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader, Read as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use rustix::fs::{Mode, OFlags, open};
+use stackwright::{
+    plugin::{Inheritance, PluginCommand, PluginProcess, PluginTimeouts, Start},
+    runtime::Runtime,
+};
+
+const FIFO: &str = "HOST_PROCESS_FIFO";
+
+/// Returns the folder of the control group (version 2) of this process, if a control group can be made below it.
+fn writable_control_group() -> Option<PathBuf> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let mount = mounts.find(|fields| fields[2] == "cgroup2")?;
+    let own = Path::new(mount[1]).join(group);
+    let trial = own.join(format!("stackwright-trial-{}", std::process::id()));
+    std::fs::create_dir(&trial).ok()?;
+    let can_kill = trial.join("cgroup.kill").exists();
+    std::fs::remove_dir(&trial).unwrap();
+    can_kill.then_some(own)
+}
+
+/// Returns the control groups of plugins that the process `pid` has made.
+fn control_groups(own: &Path, pid: u32) -> Vec<PathBuf> {
+    let prefix = format!("stackwright-{pid}-");
+    std::fs::read_dir(own)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix))
+        .map(|entry| entry.path())
+        .collect()
+}
+
+fn start(script: String) -> Start {
+    Start {
+        label: "test (resource)".into(),
+        command: PluginCommand {
+            program: PathBuf::from("/bin/sh"),
+            arguments: vec!["-c".into(), script.into(), "plugin".into()],
+            environment: Vec::new(),
+        },
+        engine_address: String::new(),
+        directory: None,
+        inheritance: Inheritance::now(),
+        environment: Vec::new(),
+        visible: false,
+        sink: None,
+        guard_shell: Some(PathBuf::from("/bin/sh")),
+        timeouts: PluginTimeouts::default(),
+    }
+}
+
+/// Returns a plugin that starts a daemon at once: a session of its own, whose parent ends. The daemon holds the fifo open for as
+/// long as it lives.
+fn plugin_with_daemon(fifo: &Path) -> Start {
+    start(format!(
+        "(exec 9>'{0}'; setsid sh -c 'echo up >&9; sleep 600 & wait' & sleep 0.2) & wait; echo 1; exec sleep 600",
+        fifo.display()
+    ))
+}
+
+/// A fifo, the reading end of which meets the end of the file when the last process that holds it open has ended.
+fn fifo(folder: &Path) -> PathBuf {
+    let path = folder.join("alive");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+/// Opens the reading end of a fifo and reads a line.
+fn first_line(fifo: &Path) -> String {
+    let mut line = String::new();
+    let file = File::open(fifo).unwrap();
+    BufReader::new(file).read_line(&mut line).unwrap();
+    line
+}
+
+/// Waits until a condition holds.
+async fn until(runtime: &Runtime, what: &str, mut holds: impl FnMut() -> bool) {
+    let limit = runtime.clock.elapsed() + Duration::from_secs(60);
+    while !holds() {
+        assert!(runtime.clock.elapsed() < limit, "{what}");
+        runtime.clock.wait(Duration::from_millis(5)).await;
+    }
+}
+
+/// Waits until no process holds the fifo open.
+async fn until_closed(runtime: &Runtime, fifo: &Path) {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut reader = File::from(open(fifo, flags, Mode::empty()).unwrap());
+    until(runtime, "the daemon lives", || {
+        matches!(reader.read(&mut [0; 64]), Ok(0))
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_of_a_plugin_ends_when_the_plugin_is_closed_or_dropped() {
+    let Some(own) = writable_control_group() else {
+        eprintln!("skipped: this process can make no control group");
+        return;
+    };
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    for closes in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = fifo(folder.path());
+        let (path, starting) = (fifo.clone(), plugin_with_daemon(&fifo));
+        let opening = tokio::task::spawn_blocking(move || first_line(&path));
+        let process = PluginProcess::start(starting, &runtime).await.unwrap();
+        assert_eq!(opening.await.unwrap(), "up\n");
+        assert_eq!(control_groups(&own, std::process::id()).len(), 1);
+        if closes {
+            process.close().await;
+            assert_eq!(control_groups(&own, std::process::id()), [] as [PathBuf; 0]);
+        }
+        drop(process);
+        until_closed(&runtime, &fifo).await;
+    }
+}
+
+/// Not a test of its own: the host that the test below starts and kills.
+#[tokio::test]
+#[ignore = "the host process of the other test"]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the environment carries the argument of the child process"
+)]
+async fn host() {
+    let fifo = std::env::var(FIFO).unwrap();
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let starting = plugin_with_daemon(Path::new(&fifo));
+    let process = PluginProcess::start(starting, &runtime).await.unwrap();
+    std::fs::write(format!("{fifo}.started"), "").unwrap();
+    process.exited().await;
+}
+
+#[tokio::test]
+async fn a_daemon_of_a_plugin_ends_with_a_host_that_is_killed() {
+    let Some(own) = writable_control_group() else {
+        eprintln!("skipped: this process can make no control group");
+        return;
+    };
+    let runtime = Runtime::system(tokio::runtime::Handle::current());
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = fifo(folder.path());
+    let mut host = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "host", "--ignored", "--nocapture"])
+        .env(FIFO, &fifo)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert_eq!(first_line(&fifo), "up\n");
+    let started = folder.path().join("alive.started");
+    until(&runtime, "the plugin has not started", || started.exists()).await;
+    let [group] = control_groups(&own, host.id()).try_into().unwrap();
+    host.kill().unwrap();
+    host.wait().unwrap();
+    until_closed(&runtime, &fifo).await;
+    // The guard is the last to end, and removes the control group before.
+    until(&runtime, "the control group remains", || !group.exists()).await;
+}
