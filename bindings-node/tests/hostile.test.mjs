@@ -249,7 +249,7 @@ const FUZZ = String.raw`
             for (const way of [pick(kinds), pick(kinds)]) {
                 const name = [place, way, value].join(" ");
                 if (process.env.FUZZ_TRACE) process.stderr.write(name + "\n");
-                // A stack of its own each time: one that holds what nobody can decrypt stays that way.
+                // A stack of its own each time: one with a secret that cannot be decrypted keeps it.
                 const settings = { program, journal: at("journal", () => undefined), create: true };
                 let stack = await engine.stack("shop/s" + operations, settings);
                 armed = { place, value, way, hits: 0 };

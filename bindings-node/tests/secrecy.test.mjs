@@ -14,8 +14,8 @@ const echo = {
     invoke: ({ arguments: { token } }) => ({ result: { said: `it is ${token}` } }),
 };
 
-/** Returns all that anybody gets to see of a program's run on a new stack. */
-async function told(program, number) {
+/** Returns all texts that a program's run on a new stack makes visible. */
+async function visibleText(program, number) {
     const engine = new Engine({ store: "memory://", providers: { echo } });
     try {
         const stack = await engine.stack(`shop/s${number}`, { program });
@@ -87,7 +87,7 @@ const programs = {
 for (const [name, program] of Object.entries(programs)) {
     test(`a secret that a program has in hand is in no text: ${name}`, async () => {
         for (let number = 0; number < RUNS; number++) {
-            const text = await told(program, number);
+            const text = await visibleText(program, number);
             // The stack of an error of the program is the host's own.
             assert.ok(!text.includes("tulip-mania"), text);
             assert.ok(text.includes("the token is [secret]"), text);

@@ -12,8 +12,8 @@ def test_odd_values_from_every_callback_settle_each_operation_and_spare_the_proc
     script = Path(__file__).with_name("hostile_host.py")
     host = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
     assert host.returncode == 0, host.stderr[-4000:]
-    told = json.loads(host.stdout.splitlines()[-1])
-    assert told["failures"] == []
-    assert told["missed"] == [], "each callback was called"
-    assert told["neighbours"] == ["succeeded"]
-    assert told["operations"] > 700
+    report = json.loads(host.stdout.splitlines()[-1])
+    assert report["failures"] == []
+    assert report["missed"] == [], "each callback was called"
+    assert report["neighbours"] == ["succeeded"]
+    assert report["operations"] > 700

@@ -15,7 +15,7 @@ RUNS = 10
 
 
 class Echo:
-    """Makes whatever is asked for."""
+    """Creates each resource that is asked for."""
 
     def create(self, request: sw.CreateRequest) -> sw.CreateResult:
         return sw.CreateResult(f"id-{request.name}", request.inputs)
@@ -27,8 +27,8 @@ class Echo:
         return sw.InvokeResult({"said": f"it is {request.arguments['token']}"})
 
 
-async def told(program: Any, number: int) -> str:
-    """Runs a program on a new stack; returns all that anybody gets to see of it."""
+async def visible_text(program: Any, number: int) -> str:
+    """Runs a program on a new stack; returns all texts that it makes visible."""
     async with sw.Engine(store="memory://", providers={"echo": Echo()}) as engine:
         stack = await engine.stack(f"shop/s{number}", program)
         operation = stack.up()
@@ -109,7 +109,7 @@ def test_a_secret_that_the_program_has_in_hand_is_in_no_text(program: Callable[.
     if program.__name__.startswith("sdk"):
         pytest.importorskip("pulumi")
     for number in range(RUNS):
-        text = asyncio.run(told(program, number))
+        text = asyncio.run(visible_text(program, number))
         assert "tulip-mania" not in text
         assert "the token is [secret]" in text
 

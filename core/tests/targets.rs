@@ -417,14 +417,14 @@ fn look_at_every_prefix(before: &Snapshot, entries: &[Arc<JournalEntry>], in_tur
                 };
                 normalise(&mut plain).unwrap();
                 if let Err(error) = integrity::verify(&plain) {
-                    let told = tell(before, entries);
-                    panic!("as it stands after entry {}: {error}\n{told}", entry.sequence);
+                    let history = tell(before, entries);
+                    panic!("as it stands after entry {}: {error}\n{history}", entry.sequence);
                 }
             }
             let valid = ledger.compose().and_then(|snapshot| integrity::verify(&snapshot));
             if let Err(error) = valid {
-                let told = tell(before, entries);
-                panic!("after entry {} ({keeps_all}): {error}\n{told}", entry.sequence);
+                let history = tell(before, entries);
+                panic!("after entry {} ({keeps_all}): {error}\n{history}", entry.sequence);
             }
         }
     }

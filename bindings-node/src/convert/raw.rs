@@ -44,7 +44,7 @@ impl Scope {
         if status == sys::Status::napi_ok {
             return Ok(());
         }
-        // A call that JavaScript code failed has any status: the exception itself tells.
+        // A call that JavaScript code failed has any status: the exception itself is the reason.
         match self.take_pending() {
             Some(thrown) => {
                 let text = self.text_of_thrown(thrown);

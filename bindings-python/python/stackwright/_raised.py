@@ -62,7 +62,7 @@ def explain(error: BaseException | None, program: BaseException | None, raised: 
 
 
 def described(error: BaseException, frames: TracebackType | None) -> tuple[str, str]:
-    """Returns the traceback and the last line of what a program raised; never raises, whatever that is."""
+    """Returns the traceback and the last line of what a program raised; never raises itself."""
     try:
         text = "".join(traceback.format_exception(type(error), error, frames)).rstrip("\n")
         summary = "".join(traceback.format_exception_only(type(error), error)).strip()

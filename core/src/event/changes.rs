@@ -209,7 +209,7 @@ impl Found<'_> {
 
 type Inside<'a> = (PropertyPath, Option<Located<'a>>, Option<Located<'a>>);
 
-/// Lists what differs inside two objects or two arrays; tells whether it could.
+/// Lists what differs inside two objects or two arrays; returns whether it could.
 fn expand<'a>(path: &PropertyPath, old: Located<'a>, new: Located<'a>, inside: &mut Vec<Inside<'a>>) -> bool {
     let mut pending = vec![(path.clone(), old, new)];
     let mut opened = false;
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    fn told(step: &StepMetadata) -> Vec<String> {
+    fn rendered(step: &StepMetadata) -> Vec<String> {
         let value = |value: &Option<PropertyValue>| {
             value
                 .as_ref()
@@ -381,7 +381,7 @@ mod tests {
             &[],
         );
         assert_eq!(
-            told(&step),
+            rendered(&step),
             [
                 "delete gone: g > -",
                 "update list[1]: 1 > 2",
@@ -409,7 +409,7 @@ mod tests {
         };
         step.detailed_diff = Some([diff("password"), diff("deep.pin")].into_iter().collect());
         assert_eq!(
-            told(&step),
+            rendered(&step),
             [
                 "update deep.pin: [secret] > [secret]",
                 "update password: [secret] > [secret]"
@@ -440,7 +440,7 @@ mod tests {
             &["format", "provider"],
         );
         assert_eq!(
-            told(&step),
+            rendered(&step),
             [
                 "update-replace format: png > svg",
                 "update-replace provider: - > -"

@@ -59,7 +59,7 @@ pub struct ExecutorOptions {
     pub reports_refresh: bool,
     /// What a refresh came to is told from its outputs alone, without asking the provider for a diff.
     pub compares_outputs: bool,
-    /// Calls of every provider may wait for later registrations, whatever the provider declares.
+    /// Calls of every provider may wait for later registrations, also where the provider does not declare it.
     pub waits_for_registrations: bool,
 }
 

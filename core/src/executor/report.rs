@@ -109,7 +109,7 @@ impl Executor {
         self.control.fail(Failure::Step(error), stop);
     }
 
-    /// Returns how long a step has taken; nothing in previews, which wait for nobody.
+    /// Returns how long a step has taken; nothing in previews, which do not wait for providers.
     fn time_of(&self, step: &Step) -> Duration {
         if self.is_preview() || step.started.is_zero() {
             return Duration::ZERO;

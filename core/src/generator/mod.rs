@@ -262,7 +262,7 @@ impl Generator {
         text
     }
 
-    /// Ends the run for faults that have been told of; `error` says what the run fails with.
+    /// Ends the run for faults that have been reported; `error` says what the run fails with.
     pub(crate) fn end_for(&self, error: Error) -> Unanswered {
         self.executor.control().fail(Failure::Bail(error), true);
         Unanswered::Ending

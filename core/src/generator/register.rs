@@ -166,7 +166,7 @@ impl Generator {
     }
 
     /// Waits until the record that a registration has claimed is not being taken over for something else, and until no
-    /// delete-before-replace looks at it; then tells the keys if that has deleted it.
+    /// delete-before-replace looks at it; then returns the keys if that has deleted it.
     pub(super) async fn begin(&self, urn: &Urn, old: &StateRef) -> Option<Vec<String>> {
         if self.claims.is_kept(old.id) {
             drop(self.keeping.lock().await);

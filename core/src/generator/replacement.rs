@@ -45,7 +45,7 @@ impl Generator {
                 .diagnose(Diagnostic::warning(text).about(urn.clone()));
         }
         if let Some(provider) = provider.as_ref().filter(|_| !targeted) {
-            // Defaults and names of the old one must not be taken over. What cannot be ignored is told of at each Check.
+            // Defaults and names of the old one must not be taken over. What cannot be ignored is reported at each Check.
             self.with_ignored_changes(registering, Some(&old.state.inputs));
             let inputs = self
                 .check(registering, provider, None, goal.inputs.clone())

@@ -90,7 +90,7 @@ impl OperationResult {
         if let Some(error) = &self.error {
             // What a program told of its failure ends with the error: a traceback, for instance.
             let is_told =
-                error.kind() == ErrorKind::Program && said.iter().any(|told| told.contains(error.message()));
+                error.kind() == ErrorKind::Program && said.iter().any(|text| text.contains(error.message()));
             if !is_told {
                 append(&mut tree, error.message());
             }
@@ -110,7 +110,7 @@ impl OperationResult {
         step.step.metadata.changes(&self.redactor)
     }
 
-    /// Tells whether the row of a failed step says the same.
+    /// Returns whether the row of a failed step has the same text.
     fn is_of_a_step(&self, said: &Diagnostic) -> bool {
         said.severity == Severity::Error
             && self.steps.iter().any(|step| {

@@ -1,6 +1,6 @@
 //! The guard of a plugin's process group: a tiny shell that kills the group as soon as the host is gone.
 //!
-//! A process that is killed can not clean up, so somebody else must notice. The guard is started first and leads a
+//! A process that is killed can not clean up, so another process must notice. The guard is started first and leads a
 //! process group of its own, which the plugin then joins. Its standard input is a pipe whose other end the host
 //! holds: when the host lets go of it, or dies in whatever way, the guard reads the end of the file and kills the
 //! group, itself included. This needs no unsafe code, works on every POSIX system, and also ends what the plugin has

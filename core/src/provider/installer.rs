@@ -22,7 +22,7 @@ pub enum Installation {
 /// [`crate::plugin::PluginSettings`] give: first whether it is installed, then for its latest version when none is wanted,
 /// then to install it. After that the engine looks once more. However many resources and operations need a plugin, it is
 /// asked for once at a time; different plugins are asked for CONCURRENTLY. Before an operation begins its work it is asked
-/// for the plugins that recorded providers and the program require, also where there is a resolver. A future is dropped when nobody waits for the
+/// for the plugins that recorded providers and the program require, also where there is a resolver. A future is dropped when no operation waits for the
 /// plugin any more.
 ///
 /// What a method fails with reaches people unchanged.

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// How the chosen write ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is not done, its caller is told, and later writes are done again.
+    /// It is not done, its caller gets an error, and later writes are done again.
     Refused,
     /// It is not done, and nothing after it is: the process died before it.
     DeathBefore,
@@ -22,9 +22,9 @@ pub(super) enum Fault {
     DeathWithin,
     /// It is done, and nothing after it is: the process died after it.
     DeathAfter,
-    /// Of an append the first half is done, its caller is told, and later writes are done again.
+    /// Of an append the first half is done, its caller gets an error, and later writes are done again.
     TornOnce,
-    /// It is done, its caller is told that it failed, and later writes are done again.
+    /// It is done, its caller gets an error, and later writes are done again.
     DoneOnce,
 }
 

@@ -61,7 +61,7 @@ impl std::fmt::Debug for HostFacts {
     }
 }
 
-/// One process, told apart from a later one of the same number.
+/// One process, distinguished from a later one of the same number.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ProcessIdentity {
     /// Its number.

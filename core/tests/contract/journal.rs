@@ -273,7 +273,7 @@ async fn a_replacement_is_told_as_a_step_of_its_own_that_changes_no_record() {
     let before = stack.snapshot().await.unwrap();
     let result = updated(&stack, &[("base", "2")], &[]).await;
     let entries = receiver.entries.lock().unwrap();
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     let mut ledger = Ledger::new(before);
     for (entry, _) in entries.iter() {
         ledger.apply(entry).unwrap();
@@ -284,16 +284,16 @@ async fn a_replacement_is_told_as_a_step_of_its_own_that_changes_no_record() {
                 old,
                 new,
                 ..
-            } => told.push(format!("begin {} {}", old.is_some(), new.is_some())),
+            } => lines.push(format!("begin {} {}", old.is_some(), new.is_some())),
             JournalRecord::Success {
                 op: StepOp::Replace,
                 removed,
                 marked,
                 ..
-            } => told.push(format!("success {} {}", removed.len(), marked.len())),
+            } => lines.push(format!("success {} {}", removed.len(), marked.len())),
             _ => {}
         }
     }
-    assert_eq!(told, ["begin true true", "success 0 0"]);
+    assert_eq!(lines, ["begin true true", "success 0 0"]);
     assert_eq!(ledger.compose().unwrap().resources, result.snapshot.resources);
 }

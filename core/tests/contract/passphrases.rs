@@ -152,11 +152,12 @@ async fn a_reference_reads_a_stack_of_another_passphrase_that_the_referring_stac
     let stack = engine.stack("shop/dev", referring("another")).await.unwrap();
     let result = stack.update(OperationOptions::default()).wait().await;
     let said = result.diagnostics.iter().map(|said| said.message.library());
-    let told: Vec<&str> = said.collect();
+    let texts: Vec<&str> = said.collect();
     assert!(
-        told.iter()
+        texts
+            .iter()
             .any(|text| text.contains("stack 'shop/base': incorrect passphrase")),
-        "{:?} {told:?}",
+        "{:?} {texts:?}",
         result.error
     );
 }

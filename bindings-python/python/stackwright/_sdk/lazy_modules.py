@@ -77,7 +77,7 @@ def _run(module: types.ModuleType, lazy: type[types.ModuleType]) -> None:
     """Runs the code of a module; one that fails stays lazy, so that the next use fails in the same way."""
     spec: Any = module.__spec__
     before = spec.loader_state["__dict__"]
-    # What was set from outside before the first use stays, whatever the code sets.
+    # What was set from outside before the first use stays, also when the code sets it.
     kept = {name: value for name, value in vars(module).items() if name not in before or before[name] is not value}
     module.__class__ = _Loading
     try:

@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Generator {
-    /// Takes a record over as it is, whatever the program says, together with all that it needs. One that was found under
+    /// Takes a record over as it is, regardless of the program's goal, together with all that it needs. One that was found under
     /// a former URN keeps it.
     pub(super) async fn leave_out(
         &self,

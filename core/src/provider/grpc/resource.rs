@@ -291,7 +291,7 @@ impl GrpcProvider {
                 return Err(error);
             }
         };
-        // Without properties the resource does not exist, whatever else the answer holds.
+        // Without properties the resource does not exist, also where the answer has an id.
         let Some(properties) = answer.properties else {
             return Ok(ReadResponse::default());
         };

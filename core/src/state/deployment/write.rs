@@ -78,7 +78,7 @@ async fn write(
     lay_out(snapshot, form, layout, stack)
 }
 
-/// Writes a checkpoint as [`write_checkpoint`] does, and returns it with its hash and whatever else `compose` made. Composing,
+/// Writes a checkpoint as [`write_checkpoint`] does, and returns it with its hash and the other result of `compose`. Composing,
 /// writing and hashing are done on threads for blocking work.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use crate::{
     state::{JournalEntry, JournalRecord, OperationId, Snapshot, StateId, deployment::decrypt},
 };
 
-/// What tells one real resource from another: its type and its id.
+/// The identity of a real resource: its type and its id.
 type Identity = (String, String);
 
 fn identity(state: &ResourceState) -> Identity {
