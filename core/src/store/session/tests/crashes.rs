@@ -1,0 +1,142 @@
+//! Operations that fail or crash at every write, one after another.
+
+use super::*;
+
+/// Runs an operation that creates something, as far as its store lets it. What was acknowledged is noted.
+pub(super) async fn run(
+    stack: &StackStorage,
+    name: &'static str,
+    acknowledged: &mut Vec<&'static str>,
+) -> Result<()> {
+    let (session, journal) = operation(stack).await?;
+    let operation = journal.next_operation_id();
+    let new = StateRef {
+        id: journal.next_state_id(),
+        state: thing(name),
+    };
+    journal.append(operation, created(new)).await?;
+    acknowledged.push(name);
+    let (ledger, written) = journal.close().await?;
+    session.commit(&mut ledger.compose()?).await?;
+    written
+}
+
+/// As [`run`], with refreshes of the checkpoint in between, whose failures are no failures of the operation.
+pub(super) async fn run_refreshing(
+    stack: &StackStorage,
+    names: [&'static str; 2],
+    acknowledged: &mut Vec<&'static str>,
+) -> Result<()> {
+    let (session, journal) = operation(stack).await?;
+    let begun = journal.next_operation_id();
+    journal.append(begun, beginning(names[0])).await?;
+    drop(session.refresh(&journal).await);
+    for name in names {
+        let new = StateRef {
+            id: journal.next_state_id(),
+            state: thing(name),
+        };
+        journal.append(begun, created(new)).await?;
+        acknowledged.push(name);
+        drop(session.refresh(&journal).await);
+    }
+    let (ledger, written) = journal.close().await?;
+    session.commit(&mut ledger.compose()?).await?;
+    written
+}
+
+/// Returns an operation's store, which fails at the write `at`.
+pub(super) fn shaken(store: &Arc<dyn Store>, fault: Fault, at: usize) -> (Arc<FaultyStore>, StackStorage) {
+    let faulty = Arc::new(FaultyStore::new(Arc::clone(store), fault, at));
+    let stack = storage(&(Arc::clone(&faulty) as Arc<dyn Store>), "shop/dev");
+    (faulty, stack)
+}
+
+/// Checks that a stack opens with what was acknowledged, and that an operation can go on from there.
+pub(super) async fn check(stack: &StackStorage, acknowledged: &[&'static str], fault: Fault, case: &str) {
+    let loaded = stack.load(&Base64Provider).await;
+    let loaded = loaded.unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert!(
+        loaded.warnings.is_empty() || matches!(fault, Fault::DeathWithin | Fault::TornOnce),
+        "{case}: {:?}",
+        loaded.warnings
+    );
+    let found = names(&loaded.snapshot);
+    for name in acknowledged {
+        assert_eq!(
+            found.iter().filter(|found| *found == name).count(),
+            1,
+            "{case}: {found:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn operations_that_fail_at_any_write_one_after_another_leave_a_stack_that_opens() {
+    for fault in Fault::ALL {
+        let mut longest = 0;
+        for first in 0..64 {
+            let mut ended = false;
+            for second in 0..64 {
+                let store = memory();
+                let stack = storage(&store, "shop/dev");
+                stack.create().await.unwrap();
+                let mut acknowledged = Vec::new();
+                {
+                    let (_session, journal) = operation(&stack).await.unwrap();
+                    create(&journal, "a").await;
+                    acknowledged.push("a");
+                }
+                let case = format!("{fault:?} at writes {first} and {second}");
+                let (one, shaken_once) = shaken(&store, fault, first);
+                drop(run(&shaken_once, "b", &mut acknowledged).await);
+                check(&stack, &acknowledged, fault, &case).await;
+                let (two, shaken_twice) = shaken(&store, fault, second);
+                drop(run(&shaken_twice, "c", &mut acknowledged).await);
+                check(&stack, &acknowledged, fault, &case).await;
+                run(&stack, "d", &mut acknowledged).await.unwrap();
+                check(&stack, &acknowledged, fault, &case).await;
+                assert!(stack.read().await.unwrap().journal.is_none(), "{case}");
+                ended = first >= one.writes();
+                longest = longest.max(one.writes());
+                if second >= two.writes() {
+                    break;
+                }
+            }
+            if ended {
+                break;
+            }
+        }
+        assert!(
+            longest >= 8,
+            "recovery has four writes, and so has the operation: {longest}"
+        );
+    }
+}
+
+// A store that is full for a while: commits fail one after another, and none of them is the last.
+#[tokio::test]
+async fn any_number_of_failed_commits_in_a_row_is_survived() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    let mut acknowledged = Vec::new();
+    {
+        let (_session, journal) = operation(&stack).await.unwrap();
+        create(&journal, "a").await;
+    }
+    for _ in 0..5 {
+        // The announcement is written, the copy of the checkpoint is not.
+        let (_, full) = shaken(&store, Fault::DeathAfter, 0);
+        run(&full, "b", &mut acknowledged).await.unwrap_err();
+    }
+    let journal = store.get(&stack.name().journal()).await.unwrap().unwrap();
+    let text = String::from_utf8(journal.bytes.to_vec()).unwrap();
+    assert_eq!(text.matches(r#"{"folded":"#).count(), 5);
+    assert_eq!(names(&stack.load(&Base64Provider).await.unwrap().snapshot), ["a"]);
+    run(&stack, "b", &mut acknowledged).await.unwrap();
+    assert_eq!(
+        names(&stack.load(&Base64Provider).await.unwrap().snapshot),
+        ["b", "a"]
+    );
+}

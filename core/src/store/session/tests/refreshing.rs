@@ -1,0 +1,136 @@
+//! Checkpoints that are refreshed while an operation runs.
+
+use super::{crashes::*, *};
+
+const PREVIOUS: &str = ".pulumi/stacks/shop/dev.json.bak";
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_refreshed_checkpoint_shows_what_was_done_and_what_is_in_flight() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    run(&stack, "before", &mut Vec::new()).await.unwrap();
+    {
+        let (session, journal) = operation(&stack).await.unwrap();
+        create(&journal, "a").await;
+        begin(&journal, "b").await;
+        session.refresh(&journal).await.unwrap();
+        assert_eq!(
+            seen_by_others(&store, CHECKPOINT).await,
+            (owned(&["a", "before"]), owned(&["b"]))
+        );
+        create(&journal, "c").await;
+        session.refresh(&journal).await.unwrap();
+        create(&journal, "d").await;
+        // Killed here: the entries after the last refresh are in the journal alone.
+    }
+    assert_eq!(
+        seen_by_others(&store, CHECKPOINT).await.0,
+        owned(&["a", "c", "before"])
+    );
+    let loaded = stack.load(&Base64Provider).await.unwrap();
+    assert_eq!(names(&loaded.snapshot), ["d", "a", "c", "before"]);
+    assert_eq!(loaded.snapshot.pending_operations.len(), 1);
+    // Recovered, the copy is still that of the state before the operation.
+    drop(operation(&stack).await.unwrap());
+    assert_eq!(
+        seen_by_others(&store, PREVIOUS).await,
+        (owned(&["before"]), owned(&[]))
+    );
+    assert!(store.list(".pulumi/history").await.unwrap().is_empty());
+    assert!(store.get(&stack.name().journal()).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn the_commit_goes_on_from_a_refreshed_checkpoint_and_keeps_the_state_before_the_operation() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    run(&stack, "before", &mut Vec::new()).await.unwrap();
+    let mut acknowledged = Vec::new();
+    run_refreshing(&stack, ["a", "b"], &mut acknowledged)
+        .await
+        .unwrap();
+    assert_eq!(
+        seen_by_others(&store, CHECKPOINT).await,
+        (owned(&["a", "b", "before"]), owned(&[]))
+    );
+    assert_eq!(
+        seen_by_others(&store, PREVIOUS).await,
+        (owned(&["before"]), owned(&[]))
+    );
+}
+
+#[tokio::test]
+async fn operations_with_refreshes_that_fail_at_any_write_one_after_another_lose_nothing() {
+    for fault in Fault::ALL {
+        for first in 0..64 {
+            let mut ended = false;
+            for second in 0..64 {
+                let store = memory();
+                let stack = storage(&store, "shop/dev");
+                stack.create().await.unwrap();
+                let case = format!("{fault:?} at writes {first} and {second}");
+                let mut acknowledged = Vec::new();
+                let (one, shaken_once) = shaken(&store, fault, first);
+                drop(run_refreshing(&shaken_once, ["a", "b"], &mut acknowledged).await);
+                check(&stack, &acknowledged, fault, &case).await;
+                let (two, shaken_twice) = shaken(&store, fault, second);
+                drop(run_refreshing(&shaken_twice, ["c", "d"], &mut acknowledged).await);
+                check(&stack, &acknowledged, fault, &case).await;
+                run_refreshing(&stack, ["e", "f"], &mut acknowledged)
+                    .await
+                    .unwrap();
+                check(&stack, &acknowledged, fault, &case).await;
+                assert!(stack.read().await.unwrap().journal.is_none(), "{case}");
+                ended = first >= one.writes();
+                if second >= two.writes() {
+                    break;
+                }
+            }
+            if ended {
+                assert!(
+                    first >= 11,
+                    "{fault:?}: two refreshes and a commit are {first} writes"
+                );
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_operation_that_has_changed_nothing_refreshes_nothing() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    let (faulty, counted) = shaken(&store, Fault::Refused, usize::MAX);
+    let (session, journal) = operation(&counted).await.unwrap();
+    session.refresh(&journal).await.unwrap();
+    assert_eq!((faulty.writes(), session.has_refreshed()), (0, false));
+    create(&journal, "a").await;
+    session.refresh(&journal).await.unwrap();
+    let writes = faulty.writes();
+    session.refresh(&journal).await.unwrap();
+    assert_eq!(faulty.writes(), writes, "nothing has happened since");
+}
+
+#[tokio::test]
+async fn a_step_that_fails_after_a_refresh_is_not_pending_in_the_end() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    let (session, journal) = operation(&stack).await.unwrap();
+    let begun = begin(&journal, "a").await;
+    session.refresh(&journal).await.unwrap();
+    let failed = JournalRecord::Failure { op: StepOp::Create };
+    journal.append(begun, failed).await.unwrap();
+    let ledger = journal.finish().await.unwrap();
+    assert!(!ledger.is_dirty() && session.has_refreshed());
+    session.commit(&mut ledger.compose().unwrap()).await.unwrap();
+    assert_eq!(seen_by_others(&store, CHECKPOINT).await, (owned(&[]), owned(&[])));
+}
