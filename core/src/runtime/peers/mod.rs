@@ -36,13 +36,13 @@ impl TrustedPeers {
         Self(Arc::new(users.into_iter().chain([0, own]).collect()))
     }
 
-    /// Tells whether the other end of a connection is a trusted user's process. Only connections on loopback are checked.
+    /// Tells whether the other end of a connection is a trusted user's process. Connections to other machines are not checked.
     ///
     /// # Errors
     /// When the kernel answers no question and its tables cannot be read.
     pub(crate) async fn trusts(&self, stream: &TcpStream, runtime: &Runtime) -> IoResult<Peer> {
         let (local, remote) = (stream.local_addr()?, stream.peer_addr()?);
-        if !cfg!(target_os = "linux") || !remote.ip().to_canonical().is_loopback() {
+        if !cfg!(target_os = "linux") || !is_within_machine(local, remote) {
             return Ok(Peer::Trusted);
         }
         let found = runtime
@@ -56,6 +56,13 @@ impl TrustedPeers {
             Some(user) => Peer::Foreign(user),
         })
     }
+}
+
+/// Returns whether both ends of a connection are on this machine. A client may reach a loopback listener from any address of
+/// the machine, so one loopback end is enough.
+fn is_within_machine(local: SocketAddr, remote: SocketAddr) -> bool {
+    let (local, remote) = (local.ip().to_canonical(), remote.ip().to_canonical());
+    local.is_loopback() || remote.is_loopback() || local == remote
 }
 
 /// What is at the other end of a connection.
@@ -99,6 +106,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 }
 
 #[cfg(all(test, target_os = "linux"))]
+#[allow(clippy::print_stderr, reason = "a skipped test is reported")]
 mod tests {
     use super::*;
 
@@ -121,5 +129,34 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(peer, Peer::Foreign(own));
+    }
+
+    #[tokio::test]
+    async fn a_client_at_another_address_of_the_machine_is_checked_too() {
+        let runtime = Runtime::system(tokio::runtime::Handle::current());
+        // No packet is sent: the kernel names the address from which it would be.
+        let route = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+        let own_address = route.connect("192.0.2.1:9").and_then(|()| route.local_addr());
+        let Ok(own_address) = own_address else {
+            eprintln!("skipped: this machine has no address beside loopback");
+            return;
+        };
+        let others = TrustedPeers(Arc::new([rustix::process::geteuid().as_raw() + 1].into()));
+        for listening in [
+            "127.0.0.1:0".parse().unwrap(),
+            SocketAddr::new(own_address.ip(), 0),
+        ] {
+            let listener = tokio::net::TcpListener::bind(listening).await.unwrap();
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.bind(SocketAddr::new(own_address.ip(), 0)).unwrap();
+            let client = socket.connect(listener.local_addr().unwrap()).await.unwrap();
+            let (server, _) = listener.accept().await.unwrap();
+            for stream in [&client, &server] {
+                let peer = others.trusts(stream, &runtime).await.unwrap();
+                assert!(matches!(peer, Peer::Foreign(_)), "{listening}: {peer:?}");
+                let peer = TrustedPeers::default().trusts(stream, &runtime).await.unwrap();
+                assert_eq!(peer, Peer::Trusted, "{listening}");
+            }
+        }
     }
 }
