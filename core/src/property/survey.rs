@@ -1,9 +1,14 @@
 //! One look through values: what is in them that somebody has to see to.
 
+use zeroize::Zeroizing;
+
 use crate::property::{
     ArchiveSource, AssetSource, PathElement, PropertyMap, PropertyValue, path::PropertyPath,
     signature::SIGNATURE,
 };
+
+/// The JSON texts of secret arrays and objects that are shorter, in bytes, occur by chance: they are not secret.
+const MIN_JSON_LENGTH: usize = 8;
 
 /// What is anywhere in a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,10 +104,18 @@ impl PropertyValue {
         }
     }
 
-    /// Calls `learn` with every text that is secret; the second argument is true for the texts of numbers and booleans.
+    /// Calls `learn` with every text that is secret, the JSON of secret arrays and objects among them (names in order); the second argument is true for the texts of numbers and booleans.
     pub(crate) fn each_secret_text(&self, learn: &mut dyn FnMut(&str, bool)) {
         self.any(&mut |value| {
             if value.is_secret() {
+                for separators in [(",", ":"), (", ", ": ")] {
+                    let mut text = Zeroizing::new(String::new());
+                    if value.write_secret_json(separators, &mut text).is_some()
+                        && text.len() >= MIN_JSON_LENGTH
+                    {
+                        learn(&text, false);
+                    }
+                }
                 value.any(&mut |inner| {
                     match inner {
                         Self::String(text) => learn(text, false),
@@ -124,6 +137,49 @@ impl PropertyValue {
             }
             false
         });
+    }
+
+    /// Writes the JSON text of a secret array or object, with separators of items and members; `None` for all others, and
+    /// where a part is not plain data.
+    fn write_secret_json(&self, separators: (&str, &str), text: &mut String) -> Option<()> {
+        match self {
+            Self::Secret(inner) => inner.element.write_secret_json(separators, text),
+            Self::Output(output) => output.element.as_ref()?.write_secret_json(separators, text),
+            Self::Array(_) | Self::Object(_) => self.write_plain_json(separators, text),
+            _ => None,
+        }
+    }
+
+    fn write_plain_json(&self, separators: (&str, &str), text: &mut String) -> Option<()> {
+        let quoted = |part: &str| serde_json::to_string(part).ok().map(Zeroizing::new);
+        let (item, member) = separators;
+        match self {
+            Self::Null => text.push_str("null"),
+            Self::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+            Self::Number(number) => text.push_str(&number.to_string()),
+            Self::String(value) => text.push_str(&quoted(value)?),
+            Self::Secret(inner) => inner.element.write_plain_json(separators, text)?,
+            Self::Array(items) => {
+                text.push('[');
+                for (place, value) in items.iter().enumerate() {
+                    text.push_str(if place == 0 { "" } else { item });
+                    value.write_plain_json(separators, text)?;
+                }
+                text.push(']');
+            }
+            Self::Object(members) => {
+                text.push('{');
+                for (place, (key, value)) in members.iter().enumerate() {
+                    text.push_str(if place == 0 { "" } else { item });
+                    text.push_str(&quoted(key.as_str())?);
+                    text.push_str(member);
+                    value.write_plain_json(separators, text)?;
+                }
+                text.push('}');
+            }
+            _ => return None,
+        }
+        Some(())
     }
 }
 
@@ -179,6 +235,10 @@ mod tests {
         let value = PropertyValue::array(vec!["open".into(), PropertyValue::secret(sealed.into())]);
         let mut texts = Vec::new();
         value.each_secret_text(&mut |text, _| texts.push(text.to_owned()));
-        assert_eq!(texts, ["one", "2", "2.0", "bob"]);
+        let json = [
+            r#"{"list":["one",2],"user":"bob"}"#,
+            r#"{"list": ["one", 2], "user": "bob"}"#,
+        ];
+        assert_eq!(texts, [json[0], json[1], "one", "2", "2.0", "bob"]);
     }
 }

@@ -13,6 +13,19 @@ const MAX_ENCODED: usize = 64 * 1024;
 /// No more lines of one secret are searched for.
 const MAX_LINES: usize = 4096;
 
+/// The characters that encoders of URLs leave as they are, beside letters, digits and `-_.~`: none (forms and query values of most
+/// libraries), those of paths in Python, of `encodeURIComponent`, of a user's name or password and of a segment of a path in
+/// Go, of whole paths in Go, and of `encodeURI`.
+const KEPT_IN_URLS: [&str; 7] = [
+    "",
+    "/",
+    "!*'()",
+    "$&+,;=",
+    "$&+=:@",
+    "$&+,/:;=@",
+    ";,/?:@&=+$#!*'()",
+];
+
 /// Tells whether a secret is long enough to be searched for.
 pub(super) fn is_long_enough(text: &str) -> bool {
     text.len() >= MIN_LENGTH && text.chars().take(MIN_LENGTH).count() == MIN_LENGTH
@@ -35,9 +48,11 @@ pub(super) fn expand(secret: &str, forms: &mut Vec<Zeroizing<String>>) {
                 add(repr(secret, quote, false));
                 add(repr(secret, quote, true));
             }
-            for kept in ["", "/", "!*'()"] {
-                add(percent(secret, kept, false));
-                add(percent(secret, kept, true));
+            for kept in KEPT_IN_URLS {
+                for plus in [false, true] {
+                    add(percent(secret, kept, plus, true));
+                    add(percent(secret, kept, plus, false));
+                }
             }
         }
         for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
@@ -131,8 +146,9 @@ fn repr(secret: &str, quote: Option<char>, ascii: bool) -> String {
     text
 }
 
-/// Returns the text percent-encoded but for letters, digits, `-_.~` and what is `kept`; with `plus`, spaces are plus signs.
-fn percent(secret: &str, kept: &str, plus: bool) -> String {
+/// Returns the text percent-encoded but for letters, digits, `-_.~` and what is `kept`; with `plus`, spaces are plus signs, and
+/// with `upper`, digits beyond 9 are capital letters.
+fn percent(secret: &str, kept: &str, plus: bool, upper: bool) -> String {
     let mut text = String::with_capacity(secret.len());
     for byte in secret.bytes() {
         let is_kept =
@@ -145,7 +161,7 @@ fn percent(secret: &str, kept: &str, plus: bool) -> String {
             text.push('%');
             for digit in [byte >> 4, byte & 0xf] {
                 let digit = char::from_digit(u32::from(digit), 16);
-                text.extend(digit.map(|digit| digit.to_ascii_uppercase()));
+                text.extend(digit.map(|digit| if upper { digit.to_ascii_uppercase() } else { digit }));
             }
         }
     }

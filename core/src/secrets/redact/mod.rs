@@ -22,8 +22,8 @@ pub const PLACEHOLDER: &str = "[secret]";
 /// Knows secrets and replaces them in texts. Cheap to clone; all clones know the same secrets.
 ///
 /// A secret is found as it is, as JSON and as Python and JavaScript literals have it (also with escapes for what is not
-/// ASCII), percent-encoded, and as base64 of the whole; of one with several lines, each line is found. Numbers and booleans
-/// are found only when they are the whole text. What is shorter than four characters is not found.
+/// ASCII), percent-encoded, and as base64 of the whole; of one with several lines, each line is found. An array or object is
+/// found as JSON, too, with its names in order. Numbers and booleans are found only when they are the whole text. What is shorter than four characters is not found.
 ///
 /// Secrets become known while an operation runs; nothing is made of them until a text is to be searched. Then they are
 /// kept in automata whose sizes double, so that each secret is compiled a logarithmic number of times and a text is

@@ -1,6 +1,7 @@
 //! Tests of the forms in which secrets are found.
 
 use super::*;
+use crate::property::PropertyMap;
 
 #[test]
 fn secrets_are_taken_out_in_plain_and_in_json_form() {
@@ -86,6 +87,16 @@ fn a_secret_is_found_in_urls_and_as_base64() {
             "{encoded}"
         );
     }
+    let password = "pa$$w&rd@1 /x";
+    for encoded in [
+        "pa$$w&rd%401%20%2Fx",
+        "pa$$w&rd@1%20%2Fx",
+        "pa$$w&rd@1%20/x",
+        "pa%24%24w%26rd%401%20%2fx",
+    ] {
+        let url = format!("postgres://bob:{encoded}@host/db");
+        assert_eq!(scrubbed(password, &url), "postgres://bob:[secret]@host/db");
+    }
     assert_eq!(scrubbed("hunter2", "Basic aHVudGVyMg==."), "Basic [secret].");
     assert_eq!(scrubbed("hunter2", "token aHVudGVyMg."), "token [secret].");
     assert_eq!(scrubbed("it's (so)!", "q=it's%20(so)!"), "q=[secret]");
@@ -110,6 +121,19 @@ fn numbers_and_booleans_are_found_only_as_the_whole_text() {
     for text in ["port 12345", "17", "it is true"] {
         assert_eq!(redactor.scrub(text), text);
     }
+}
+
+#[test]
+fn the_json_of_a_secret_object_is_found_as_a_whole() {
+    let redactor = Redactor::new();
+    let members: PropertyMap = [("on", true.into()), ("pin", 123_456.0.into())]
+        .into_iter()
+        .collect();
+    redactor.learn_value(&PropertyValue::secret(PropertyValue::Object(members)));
+    for text in [r#"{"on":true,"pin":123456}"#, r#"{"on": true, "pin": 123456}"#] {
+        assert_eq!(redactor.scrub(&format!("got {text}.")), "got [secret].");
+    }
+    assert_eq!(redactor.scrub("pin 123456"), "pin 123456");
 }
 
 #[test]
