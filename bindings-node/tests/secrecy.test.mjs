@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import test from "node:test";
 
+import * as imported from "@pulumi/pulumi";
+
 import { Engine, Secret, sdkProgram, secret } from "../index.mjs";
 
 /** How often each program runs, on a stack of its own each time: what is at stake is an order. */
@@ -72,6 +74,27 @@ const programs = {
         () => {
             pulumi.secret("tulip-mania");
             pulumi.log.info("the token is tulip-mania");
+        },
+        { sdk: import.meta.url },
+    ),
+    imported: sdkProgram(
+        () => {
+            imported.secret("tulip-mania");
+            imported.log.info("the token is tulip-mania");
+        },
+        { sdk: import.meta.url },
+    ),
+    importedFails: sdkProgram(
+        () => {
+            imported.secret({ in: ["tulip-mania"] });
+            fail();
+        },
+        { sdk: import.meta.url },
+    ),
+    sdkLater: sdkProgram(
+        () => {
+            const token = imported.secret(Promise.resolve("tulip-mania"));
+            token.apply((value) => pulumi.log.info(`the token is ${value}`));
         },
         { sdk: import.meta.url },
     ),

@@ -84,6 +84,18 @@ def sdk_and_log() -> None:
     pulumi.log.info("the token is tulip-mania")
 
 
+def sdk_later() -> None:
+    import pulumi
+
+    async def token() -> str:
+        return "tulip-mania"
+
+    def fail(value: Any) -> None:
+        raise RuntimeError(f"the token is {value['in'][0]}")
+
+    pulumi.export("token", pulumi.Output.secret({"in": [token()]}).apply(fail))
+
+
 def sdk_and_raise() -> None:
     import pulumi
 
@@ -101,6 +113,7 @@ PROGRAMS: list[Callable[..., Any]] = [
     later_and_raise,
     sdk_and_log,
     sdk_and_raise,
+    sdk_later,
 ]
 
 

@@ -76,7 +76,7 @@ export interface Sdk {
     };
     readonly log: SdkLog;
     /** The module of outputs; `secret` of an SDK that has it elsewhere is absent. */
-    readonly outputs: { secret?: (value: unknown) => unknown };
+    readonly outputs: { secret?: (value: unknown) => unknown; Output?: new (...made: never[]) => object };
     /** The module that programs import: its `secret` is a copy. */
     readonly index: { secret?: (value: unknown) => unknown };
     readonly monitorService: SdkService;

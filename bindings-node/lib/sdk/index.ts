@@ -6,6 +6,7 @@ import { makeClient } from "./client";
 import { findSdk, type Sdk } from "./find";
 import { installLog, logged } from "./log";
 import { refuseOutside } from "./outside";
+import { secretsLearned } from "./secrets";
 
 /** Where the SDK stands when something shows its address to people. */
 const ADDRESS = "in-process";
@@ -73,6 +74,9 @@ async function body(sdk: Sdk, run: Run, program: SdkProgramFunction): Promise<vo
         });
         await logged(run);
         await sdk.settings.disconnect(true);
+    } catch (error) {
+        await secretsLearned(run);
+        throw error;
     } finally {
         store.leakCandidates.clear();
     }

@@ -3,8 +3,8 @@
  * an answer blocks for the rest of the process; in our runs each program has an order of its own.
  */
 import { currentRun, type Run, type Severity } from "../run";
-import { learnSecret } from "../secrecy";
 import type { Sdk, SdkLog, SdkResource } from "./find";
+import { learnSecrets, secretsLearned } from "./secrets";
 
 const SEVERITIES: Record<keyof SdkLog, Severity> = {
     debug: "debug",
@@ -39,19 +39,6 @@ export function installLog(sdk: Sdk): void {
     }
 }
 
-/** Has the current run learn what a program makes a secret, at the call: the SDK sends it to the engine much later. */
-function learnSecrets(sdk: Sdk): void {
-    for (const module of [sdk.outputs, sdk.index]) {
-        const original = module.secret;
-        if (typeof original === "function") {
-            module.secret = (value) => {
-                learnSecret(value);
-                return original(value);
-            };
-        }
-    }
-}
-
 function say(
     run: Run,
     severity: Severity,
@@ -62,13 +49,14 @@ function say(
 ): Promise<void> {
     const before = waiting.get(run);
     const speak = (urn?: string) => run.log(severity, String(message), urn, stream, ephemeral === true);
-    if (resource === undefined && before === undefined) {
+    const learned = secretsLearned(run);
+    if (resource === undefined && before === undefined && learned === undefined) {
         speak();
         return Promise.resolve();
     }
     // A resource that never gets a URN speaks without one when its run is over.
     const named = resource === undefined ? undefined : nameOf(run, resource);
-    const said: Promise<void> = Promise.all([before, named])
+    const said: Promise<void> = Promise.all([before, named, learned])
         .then(([, urn]) => speak(urn))
         .finally(() => {
             if (waiting.get(run) === said) {

@@ -16,6 +16,11 @@ def enter(run: Run) -> None:
     _current.set(run)
 
 
+def is_outside() -> bool:
+    """Returns whether the running code belongs to no run."""
+    return _current.get() is None
+
+
 def learn(value: Any) -> None:
     """Keeps a secret value out of the texts of the current run from now on; without a run nothing is to be done."""
     run = _current.get()

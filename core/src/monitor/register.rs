@@ -31,6 +31,9 @@ impl Monitor {
         registration: Registration,
     ) -> impl Future<Output = Result<Registered, WireStatus>> + Send + use<> {
         self.learn(&registration.inputs);
+        if let Some(trigger) = &registration.options.replacement_trigger {
+            self.redactor().learn_value(trigger);
+        }
         let mut registration = Box::new(registration);
         let work = self.prepare(&mut registration).map(|(flight, claim, goal)| {
             let monitor = self.clone();

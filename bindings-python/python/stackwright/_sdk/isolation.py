@@ -7,13 +7,14 @@ context without a monitor raises as soon as a resource is built in it.
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from typing import Any
+from typing import Any, Final
 
 from pulumi import Output, _utils
 from pulumi.runtime import settings
 
-from .._secrecy import learn
+from .._secrecy import is_outside, learn
 from ..errors import InvalidInputError
 from . import lazy_modules
 
@@ -51,13 +52,31 @@ class _Monitor(_Isolated):
         return monitor
 
 
+_learning: Final[set[asyncio.Future[None]]] = set()
+"""Tasks that wait for a secret value: the loop alone does not keep them alive."""
+
+
+async def _learn_later(output: Output[Any]) -> None:
+    try:
+        learn(await output.future(with_unknowns=True))
+    except Exception:  # noqa: BLE001  # the program sees it where it uses the output
+        pass
+
+
 def _learn_secrets() -> None:
     """Has the current run learn what a program makes a secret, at the call: the SDK sends it to the engine much later."""
     original = Output.secret
 
     def secret(val: Any) -> Any:
         learn(val)
-        return original(val)
+        if is_outside() or isinstance(val, (str, int, float)):
+            return original(val)
+        # What is not there yet is learned before any function sees it that is applied to the result.
+        output = Output.from_input(val)
+        task = asyncio.ensure_future(_learn_later(output))
+        _learning.add(task)
+        task.add_done_callback(_learning.discard)
+        return original(output)
 
     secret.__doc__ = original.__doc__
     setattr(Output, "secret", staticmethod(secret))
