@@ -371,7 +371,7 @@ def test_a_program_can_run_another_stack(make_engine: MakeEngine, memory: Memory
     asyncio.run(run())
 
 
-def test_what_the_sdk_says_of_the_cli_comes_with_words_of_our_own(make_engine: MakeEngine, memory: Memory) -> None:
+def test_advice_of_the_sdk_to_use_a_command_is_replaced(make_engine: MakeEngine, memory: Memory) -> None:
     def transforms() -> None:
         pulumi.runtime.register_resource_transform(lambda arguments: None)
 
@@ -379,11 +379,20 @@ def test_what_the_sdk_says_of_the_cli_comes_with_words_of_our_own(make_engine: M
         hook = pulumi.ResourceHook("hook", lambda arguments: None)
         Thing("a", {}, pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[hook])))
 
+    def missing() -> None:
+        pulumi.Config().require("size")
+
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
-            for program, feature in ((transforms, "transforms"), (hooks, "resource hooks")):
+            for program, text in (
+                (transforms, "Stackwright does not support transforms"),
+                (hooks, "Stackwright does not support resource hooks"),
+                (missing, "\tset a value for `shop:size` in the stack's configuration"),
+            ):
                 error, told = await failure(await engine.stack("shop/dev", program))
-                assert isinstance(error, sw.ProgramError) and f"does not support {feature}" in str(error)
-                assert told[0].endswith(f"Stackwright, which does not support {feature}; an update of the CLI does not help.)")
+                assert isinstance(error, sw.ProgramError) and text in str(error)
+                assert text in told[0]
+                for shown in (str(error), told[0]):
+                    assert "CLI" not in shown and "pulumi config" not in shown
 
     asyncio.run(run())

@@ -1,8 +1,12 @@
 //! Messages with a code, arguments and two texts: the reference engine's for tools, the library's for people.
 
+mod sdk;
+
 use std::{borrow::Cow, fmt};
 
 use serde_json::{Map, Value, json};
+
+pub(crate) use sdk::text_of_program;
 
 /// A text of a diagnostic or an error. Most texts are the same for tools and for people; a text made of a [`Message`] is
 /// not.

@@ -35,6 +35,7 @@ use crate::{
     error::{Error, ErrorKind},
     executor::Failure,
     generator::Generator,
+    message::text_of_program,
     program::RunInfo,
     property::{PropertyMap, PropertyValue, hash::Fetch},
     runtime::Runtime,
@@ -167,8 +168,9 @@ impl Monitor {
     }
 
     /// The same, with all that a message can carry.
-    pub fn log_diagnostic(&self, diagnostic: Diagnostic) {
+    pub fn log_diagnostic(&self, mut diagnostic: Diagnostic) {
         if diagnostic.severity == Severity::Error {
+            diagnostic.message = text_of_program(diagnostic.message.reference());
             self.0.error_reported.store(true, Ordering::Release);
         }
         self.0.generator.executor().diagnose(diagnostic);

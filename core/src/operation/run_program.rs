@@ -7,6 +7,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     executor::Failure,
     generator::{Generator, Purpose},
+    message::text_of_program,
     monitor::Monitor,
     operation::{Frame, session::LAST_WORDS},
     program::{ProgramContext, RunInfo},
@@ -130,6 +131,11 @@ impl Frame {
 
     fn note_end(&self, result: Result<()>) {
         let Err(error) = result else { return };
+        let is_plain = error.kind() == ErrorKind::Program && error.message_code().is_none();
+        let error = match is_plain.then(|| text_of_program(error.message())) {
+            Some(text) => error.with_text(text),
+            None => error,
+        };
         // A program that fails because the run has ended adds nothing to why it ended.
         if !self.control.is_stopped() {
             let error = if error.is_reported() {

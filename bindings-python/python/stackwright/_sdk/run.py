@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import re
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -30,11 +29,6 @@ _PATIENCE: Final = 1.0
 
 Failure = tuple[str, bool]
 """How a program failed, and whether people have been told."""
-
-_REFUSED: Final = re.compile(r"The Pulumi CLI does not support (.+?)\. Please update the Pulumi CLI")
-"""What the SDK raises by itself when it is told that the engine lacks a feature."""
-
-_OWN_WORDS: Final = "(No Pulumi CLI runs this program, but Stackwright, which does not support {feature}; an update of the CLI does not help.)"
 
 
 def start(program: Callable[[], Any], run: Run, failures: list[BaseException]) -> None:
@@ -133,9 +127,6 @@ def _tell(run: Run, diagnostic: str | None, failure: str) -> Failure:
     if diagnostic is None or run.ended:
         return printable(failure), False
     diagnostic = printable(diagnostic)
-    refused = _REFUSED.search(diagnostic)
-    if refused is not None:
-        diagnostic += f"\n{_OWN_WORDS.format(feature=refused[1])}"
     run.log("error", diagnostic)
     return printable(failure), True
 

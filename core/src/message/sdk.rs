@@ -1,0 +1,98 @@
+//! Texts of the SDKs of programs: what they advise to do with the reference engine's command, said for this library.
+
+use super::Text;
+
+/// What an SDK says when the engine does not support a feature, before and after the feature's name.
+const UNSUPPORTED: (&str, &str) = (
+    "The Pulumi CLI does not support ",
+    ". Please update the Pulumi CLI",
+);
+/// What an SDK says when a configuration value is missing, before and after the options and the key.
+const UNSET: (&str, &str) = (
+    "please set a value using the command `pulumi config set ",
+    " <value>`",
+);
+/// The option with which the reference engine's command encrypts a value.
+const SECRET_OPTION: &str = "--secret ";
+
+/// Returns a text of a program. In the text for people, advice to use the reference engine's command is replaced.
+pub(crate) fn text_of_program(text: &str) -> Text {
+    let unsupported = |feature: &str| format!("Stackwright does not support {feature}");
+    let unset = |key: &str| match key.trim_start().strip_prefix(SECRET_OPTION) {
+        Some(key) => format!(
+            "set a value for `{}` in the stack's configuration, as a secret",
+            key.trim()
+        ),
+        None => format!("set a value for `{}` in the stack's configuration", key.trim()),
+    };
+    let library = replaced(text, UNSUPPORTED, unsupported);
+    let library = replaced(library.as_deref().unwrap_or(text), UNSET, unset).or(library);
+    match library {
+        Some(library) => Text::pair(text, library),
+        None => text.into(),
+    }
+}
+
+/// Replaces each part of one line between two marks, and the marks; `None` when there is none.
+fn replaced(text: &str, (before, after): (&str, &str), with: impl Fn(&str) -> String) -> Option<String> {
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(before) {
+        let inner = &rest[start + before.len()..];
+        let line = inner.lines().next().unwrap_or_default();
+        let Some(length) = line.find(after) else { break };
+        result.push_str(&rest[..start]);
+        result.push_str(&with(&inner[..length]));
+        rest = &inner[length + after.len()..];
+    }
+    (rest.len() != text.len()).then(|| result + rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_to_update_or_to_use_a_command_becomes_what_this_library_can_do() {
+        let text = text_of_program(
+            "error: The Pulumi CLI does not support error hooks. Please update the Pulumi CLI.\nmore; The Pulumi CLI does \
+             not support transforms. Please update the Pulumi CLI",
+        );
+        assert_eq!(
+            text.library(),
+            "error: Stackwright does not support error hooks.\nmore; Stackwright does not support transforms"
+        );
+        assert!(text.reference().contains("update the Pulumi CLI"));
+    }
+
+    #[test]
+    fn missing_configuration_is_set_in_the_configuration_of_the_stack() {
+        let missing = |options: &str| {
+            text_of_program(&format!(
+                "Missing required configuration variable 'shop:token'\n\tplease set a value using the command \
+                 `pulumi config set {options}shop:token <value>`"
+            ))
+        };
+        assert_eq!(
+            missing("").library(),
+            "Missing required configuration variable 'shop:token'\n\tset a value for `shop:token` in the stack's configuration"
+        );
+        assert!(
+            missing(" --secret ")
+                .library()
+                .ends_with("in the stack's configuration, as a secret")
+        );
+    }
+
+    #[test]
+    fn other_texts_of_programs_stay_as_they_are() {
+        for same in [
+            "it is broken",
+            "The Pulumi CLI does not support\nx. Please update the Pulumi CLI",
+            "",
+        ] {
+            let text = text_of_program(same);
+            assert_eq!((text.library(), text.reference()), (same, same));
+        }
+    }
+}
