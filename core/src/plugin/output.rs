@@ -46,8 +46,12 @@ impl OutputRoute {
         }
     }
 
-    /// Sends what comes from now on somewhere else; `None` drops it.
+    /// Sends what comes from now on somewhere else; `None` drops it. The lines of the previous user are forgotten.
     pub fn redirect(&self, sink: Option<DiagnosticSink>) {
+        self.remembered
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
         *self.sink.lock().unwrap_or_else(PoisonError::into_inner) = sink;
     }
 
@@ -144,6 +148,7 @@ mod tests {
                 Diagnostic::new(Severity::InfoError, "three"),
             ]
         );
+        assert!(!route.last_lines().contains("three"), "{}", route.last_lines());
         assert!(route.last_lines().starts_with("10\n11\n"));
         assert!(route.last_lines().ends_with("\n59\n"));
     }

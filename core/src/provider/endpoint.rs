@@ -52,6 +52,11 @@ pub struct PluginOperation {
 }
 
 impl PluginOperation {
+    /// Returns what tells the operation's stack from others.
+    pub(crate) fn identity(&self) -> String {
+        format!("{}/{}", self.project, self.stack)
+    }
+
     /// Creates what plugins see of an operation on a stack.
     #[must_use]
     pub fn new(project: &str, stack: &str, events: EventSink) -> Arc<Self> {

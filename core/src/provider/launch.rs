@@ -50,6 +50,7 @@ impl Launch {
         let directory = context.directory.clone();
         Ok(Self {
             key: LaunchKey {
+                stack: context.operation.upgrade().map(|operation| operation.identity()),
                 name: wish.plugin.clone(),
                 version: wish.version.clone(),
                 command,

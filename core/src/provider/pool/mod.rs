@@ -96,6 +96,9 @@ impl PoolSettings {
 /// What makes two processes interchangeable until they are configured.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct LaunchKey {
+    /// The stack that it works for, as [`PluginOperation::identity`] has it: what a process learns and writes of one stack
+    /// must not reach another. `None` for a mere question about a package.
+    pub(crate) stack: Option<String>,
     pub(crate) name: String,
     pub(crate) version: Option<semver::Version>,
     pub(crate) command: PluginCommand,
@@ -168,8 +171,8 @@ impl Instance {
 
 /// A shelf of idle plugin processes. Clones share it.
 ///
-/// A process is leased to one user at a time. It stays warm from one operation to the next, which must not notice: it has
-/// been started by the same command line, from the same executable, with the same environment (the host's and the
+/// A process is leased to one user at a time. It stays warm from one operation to the next of the same stack, which must not
+/// notice: it has been started by the same command line, from the same executable, with the same environment (the host's and the
 /// project's) in the same directory, and configured as the same provider resource (of the same stack) with the same
 /// inputs. Processes of scripts and interpreters are not kept: what code they have loaded, only they know. Every process
 /// ends with the pool.
