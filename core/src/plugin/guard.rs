@@ -64,7 +64,7 @@ end_all() {
 /// (`$1`, `$2`), and for the first shell.
 const WAIT: &str = r#"
 trap "" HUP INT QUIT TERM
-{ while kill -0 $$ && host_runs "$1" "$2"; do sleep 2; done; end_all "$1" "$2" "$3"; } &
+{ while kill -0 $$ && host_runs "$1" "$2"; do sleep 2 || exit; done; end_all "$1" "$2" "$3"; } &
 while read -r _; do :; done
 end_all "$1" "$2" "$3"
 "#;

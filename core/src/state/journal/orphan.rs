@@ -27,11 +27,22 @@ pub struct Orphan {
     pub header: JournalHeader,
     /// Steps in flight at its end.
     begun: BTreeMap<OperationId, (u64, PendingOperation)>,
-    done: FxHashMap<Identity, PendingOperation>,
-    /// The identities in `done`, in the order of their completion.
-    order: Vec<Identity>,
-    /// The number of the first entry that no checkpoint of the operation is known to have shown.
+    /// All that was done.
+    done: Deeds,
+    /// What was done from `unseen_from` on.
+    done_since: Deeds,
+    /// What was created before `unseen_from`.
+    shown: FxHashSet<Identity>,
+    /// The number of the first entry that no refreshed checkpoint of the operation is known to have shown.
     unseen_from: u64,
+}
+
+/// What completed steps did to real resources.
+#[derive(Debug, Default)]
+struct Deeds {
+    last: FxHashMap<Identity, PendingOperation>,
+    /// The identities in `last`, in the order of their completion.
+    order: Vec<Identity>,
 }
 
 impl Orphan {
@@ -58,8 +69,9 @@ impl Orphan {
         let mut orphan = Self {
             header: decoded.header,
             begun: BTreeMap::new(),
-            done: FxHashMap::default(),
-            order: Vec::new(),
+            done: Deeds::default(),
+            done_since: Deeds::default(),
+            shown: FxHashSet::default(),
             unseen_from: decoded.rebases.last().map_or(0, |rebase| rebase.written),
         };
         orphan.apply_all(entries, states);
@@ -105,17 +117,53 @@ impl Orphan {
             JournalRecord::Failure { .. } => drop(self.begun.remove(&entry.operation)),
             JournalRecord::Success { op, new, view, .. } => {
                 let begun = self.begun.remove(&entry.operation).map(|(_, pending)| pending);
-                if view || entry.sequence < self.unseen_from {
+                if view {
                     return;
                 }
                 let new = new.map(|new| new.state);
-                self.succeed(op, new, begun);
+                if entry.sequence >= self.unseen_from {
+                    self.done_since.add(op, new.clone(), begun.clone());
+                } else if let (StepOp::Create | StepOp::CreateReplacement, Some(new)) = (op, &new) {
+                    self.shown.insert(identity(new));
+                }
+                self.done.add(op, new, begun);
             }
             _ => {}
         }
     }
 
-    fn succeed(&mut self, op: StepOp, new: Option<Arc<ResourceState>>, begun: Option<PendingOperation>) {
+    /// Returns what the operation did, or was doing, and `snapshot` does not show.
+    ///
+    /// A snapshot with something that the operation created before its last refreshed checkpoint comes from such a
+    /// checkpoint: what else that one showed was removed on purpose. Any other may be an older state, and all counts.
+    #[must_use]
+    pub fn unseen(&self, snapshot: &Snapshot) -> Vec<PendingOperation> {
+        let records: FxHashMap<_, _> = snapshot
+            .resources
+            .iter()
+            .filter(|record| has_real_thing(record))
+            .map(|record| (identity(record), record))
+            .collect();
+        let is_descendant = self.shown.iter().any(|identity| records.contains_key(identity));
+        let (done, from) = match is_descendant {
+            true => (&self.done_since, self.unseen_from),
+            false => (&self.done, 0),
+        };
+        let done = done.order.iter().filter_map(|identity| done.last.get(identity));
+        let begun = self.begun.values();
+        let begun = begun
+            .filter(|(sequence, _)| *sequence >= from)
+            .map(|(_, pending)| pending);
+        let mut known: FxHashSet<_> = snapshot.pending_operations.iter().map(key).collect();
+        let unseen = done
+            .filter_map(|pending| unseen_done(pending, &records))
+            .chain(begun.filter_map(|pending| unseen_begun(pending, &records)));
+        unseen.filter(|pending| known.insert(key(pending))).collect()
+    }
+}
+
+impl Deeds {
+    fn add(&mut self, op: StepOp, new: Option<Arc<ResourceState>>, begun: Option<PendingOperation>) {
         let done = match op {
             StepOp::Create | StepOp::CreateReplacement => {
                 new.map(|new| (PendingOperationKind::Creating, new))
@@ -126,46 +174,25 @@ impl Orphan {
                 .map(|begun| (PendingOperationKind::Deleting, begun.resource)),
             // They change nothing outside of the state, but may know a created resource better.
             _ => new
-                .filter(|new| self.done.contains_key(&identity(new)))
+                .filter(|new| self.last.contains_key(&identity(new)))
                 .map(|new| (PendingOperationKind::Updating, new)),
         };
         let Some((kind, resource)) = done.filter(|(_, resource)| has_real_thing(resource)) else {
             return;
         };
         let identity = identity(&resource);
-        match (self.done.get_mut(&identity), kind) {
+        match (self.last.get_mut(&identity), kind) {
             // What was created and deleted again leaves nothing to look for.
             (Some(done), PendingOperationKind::Deleting) if done.kind == PendingOperationKind::Creating => {
-                self.done.remove(&identity);
+                self.last.remove(&identity);
             }
             (Some(done), PendingOperationKind::Updating) => done.resource = resource,
             (Some(done), _) => *done = PendingOperation { resource, kind },
             (None, _) => {
                 self.order.push(identity.clone());
-                self.done.insert(identity, PendingOperation { resource, kind });
+                self.last.insert(identity, PendingOperation { resource, kind });
             }
         }
-    }
-
-    /// Returns what the operation did, or was doing, and `snapshot` does not show.
-    #[must_use]
-    pub fn unseen(&self, snapshot: &Snapshot) -> Vec<PendingOperation> {
-        let records: FxHashMap<_, _> = snapshot
-            .resources
-            .iter()
-            .filter(|record| has_real_thing(record))
-            .map(|record| (identity(record), record))
-            .collect();
-        let done = self.order.iter().filter_map(|identity| self.done.get(identity));
-        let begun = self.begun.values();
-        let begun = begun
-            .filter(|(sequence, _)| *sequence >= self.unseen_from)
-            .map(|(_, pending)| pending);
-        let mut known: FxHashSet<_> = snapshot.pending_operations.iter().map(key).collect();
-        let unseen = done
-            .filter_map(|pending| unseen_done(pending, &records))
-            .chain(begun.filter_map(|pending| unseen_begun(pending, &records)));
-        unseen.filter(|pending| known.insert(key(pending))).collect()
     }
 }
 

@@ -23,7 +23,8 @@ pub(super) enum Scope {
     /// None of them.
     #[default]
     None,
-    /// All but creations: an interrupted creation may have made something that has no record.
+    /// All but creations: an interrupted creation may have made something that has no record. One whose id is known is
+    /// settled when a step has worked on that id.
     ExceptCreations,
     /// All of them.
     All,
@@ -34,12 +35,14 @@ impl Settled {
         self.scope = self.scope.max(scope);
     }
 
-    fn covers(&self, place: usize, kind: PendingOperationKind) -> bool {
+    fn covers(&self, place: usize, pending: &PendingOperation) -> bool {
+        let is_creation = pending.kind == PendingOperationKind::Creating;
         match self.scope {
             Scope::All => true,
-            _ if kind == PendingOperationKind::Creating => false,
-            Scope::ExceptCreations => true,
-            Scope::None => self.worked_on.contains(&place),
+            // What it has made, if anything, is not known.
+            _ if is_creation && pending.resource.id.is_empty() => false,
+            Scope::ExceptCreations if !is_creation => true,
+            _ => self.worked_on.contains(&place),
         }
     }
 }
@@ -49,7 +52,7 @@ impl Ledger {
     pub(super) fn unsettled(&self) -> impl Iterator<Item = &PendingOperation> {
         let pending = self.base.pending_operations.iter().enumerate();
         pending
-            .filter(|(place, pending)| !self.settled.covers(*place, pending.kind))
+            .filter(|(place, pending)| !self.settled.covers(*place, pending))
             .map(|(_, pending)| pending)
     }
 

@@ -51,7 +51,7 @@ impl Locks {
                 Ok(()) if !is_named(&file, &path) => {}
                 Ok(()) => {
                     let held = Held::new(file);
-                    held.record_owner(&path);
+                    held.record_owner(&path)?;
                     return Ok(FileLock {
                         held,
                         _claim: claim,
@@ -96,13 +96,18 @@ impl Held {
     }
 
     /// Notes who holds the lock. Without the note (the disk may be full) the lock is only never replaced.
-    fn record_owner(&self, path: &Path) {
+    ///
+    /// A text that cannot be written, on a full disk, leaves a file that names no owner. One that cannot be emptied may name
+    /// a dead owner, whose lock others replace: then the lock is not taken.
+    fn record_owner(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_vec(&ProcessIdentity::of(self.owner)).unwrap_or_default();
         let mut file = &self.file;
-        let written = file.set_len(0).and_then(|()| file.write_all(&text));
-        if let Err(error) = written {
+        file.set_len(0)
+            .map_err(|error| failure("emptying", path, error))?;
+        if let Err(error) = file.write_all(&text) {
             tracing::debug!(path = %path.display(), %error, "the owner of a lock could not be noted");
         }
+        Ok(())
     }
 }
 

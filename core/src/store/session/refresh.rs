@@ -122,11 +122,11 @@ impl StackSession {
 
     /// Composes a checkpoint; `None` when it would hold nothing that the present one does not.
     async fn draft(&self, journal: &Journal) -> Result<Option<Draft>> {
-        let Some((ledger, sequence)) = journal.freeze() else {
+        let known = self.refreshed.sequence.load(Ordering::Acquire);
+        let Some((ledger, sequence)) = journal.freeze(known) else {
             return Ok(None);
         };
-        let is_known = self.refreshed.sequence.load(Ordering::Acquire) == sequence;
-        if is_known || (!self.has_refreshed() && ledger.changes() != Changes::Some) {
+        if !self.has_refreshed() && ledger.changes() != Changes::Some {
             return Ok(None);
         }
         let runtime = self.storage.runtime();

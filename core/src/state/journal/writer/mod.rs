@@ -170,12 +170,15 @@ impl Journal {
         self.0.shared.lock().ledger.as_ref().map(look)
     }
 
-    /// Returns a copy of the ledger with the number of the next entry; `None` when the journal is finished or a write has
-    /// failed. Appends wait for the copy only.
+    /// Returns a copy of the ledger with the number of the next entry; `None` when that is `known`, when the journal is
+    /// finished, and when a write has failed. Appends wait for the copy only.
     #[must_use]
-    pub fn freeze(&self) -> Option<(Ledger, u64)> {
+    pub fn freeze(&self, known: u64) -> Option<(Ledger, u64)> {
         let state = self.0.shared.lock();
-        let ledger = state.ledger.as_ref().filter(|_| state.failure.is_none())?;
+        let ledger = state
+            .ledger
+            .as_ref()
+            .filter(|_| state.failure.is_none() && state.next_sequence != known)?;
         Some((ledger.clone(), state.next_sequence))
     }
 

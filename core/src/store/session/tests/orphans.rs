@@ -217,8 +217,8 @@ async fn what_a_foreign_checkpoint_shows_is_not_pending() {
     assert_eq!(pending(&loaded.snapshot), ["Creating b "]);
 }
 
-#[tokio::test]
-async fn what_a_refreshed_checkpoint_is_known_to_have_shown_is_left_to_who_replaced_it() {
+/// Dies after three creations and two refreshes, and another program writes its own checkpoint; returns what is pending.
+async fn pending_after_another_s_checkpoint(resources: Vec<Arc<ResourceState>>) -> Vec<String> {
     let store = memory();
     let stack = storage(&store, "shop/dev");
     stack.create().await.unwrap();
@@ -231,10 +231,23 @@ async fn what_a_refreshed_checkpoint_is_known_to_have_shown_is_left_to_who_repla
             }
         }
     }
-    replace_checkpoint(&store, Vec::new()).await;
-    let loaded = stack.load(&Base64Provider).await.unwrap();
+    replace_checkpoint(&store, resources).await;
+    pending(&stack.load(&Base64Provider).await.unwrap().snapshot)
+}
+
+#[tokio::test]
+async fn what_a_refreshed_checkpoint_has_shown_is_left_to_who_replaced_it() {
     // Whether the second refresh has replaced the checkpoint is not known.
-    assert_eq!(pending(&loaded.snapshot), ["Creating b b", "Creating c c"]);
+    let pending = pending_after_another_s_checkpoint(vec![real("a", "a")]).await;
+    assert_eq!(pending, ["Creating b b", "Creating c c"]);
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_no_refreshed_one_precedes_has_seen_nothing_of_the_journal() {
+    for older in [Vec::new(), vec![real("z", "z")], vec![real("a", "another")]] {
+        let pending = pending_after_another_s_checkpoint(older).await;
+        assert_eq!(pending, ["Creating a a", "Creating b b", "Creating c c"]);
+    }
 }
 
 #[tokio::test]
