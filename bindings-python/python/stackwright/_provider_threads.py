@@ -94,8 +94,20 @@ class ProviderLoop:
         loop = self._loop
         assert loop is not None
 
+        async def outcome(arguments: tuple[Any, ...]) -> tuple[Any, BaseException | None]:
+            # An exit that a task raises would end the loop, and with it all that runs on it.
+            try:
+                return await function(*arguments), None
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:  # noqa: BLE001  # raised again where the function is called
+                return None, error
+
         def run(*arguments: Any) -> Any:
-            return asyncio.run_coroutine_threadsafe(function(*arguments), loop).result()
+            value, error = asyncio.run_coroutine_threadsafe(outcome(arguments), loop).result()
+            if error is not None:
+                raise error
+            return value
 
         return run, False
 

@@ -130,7 +130,7 @@ impl Stack {
         program: Option<Arc<dyn Program>>,
     ) -> Operation {
         let runtime = &self.context.engine.runtime;
-        let events = EventSink::with_debug(Arc::clone(&runtime.clock), options.debug.unwrap_or(true));
+        let events = EventSink::with_debug(Arc::clone(&runtime.clock), options.debug);
         let first = Arc::new(Mutex::new((!options.no_events).then(|| events.subscribe())));
         let control = Control::default();
         let (sender, result) = watch::channel(None);

@@ -248,6 +248,10 @@ impl Frame {
     async fn fold(&self, session: &StackSession, ledger: &Ledger, work: &mut Work) -> Result<()> {
         // A refreshed checkpoint may name steps in flight that have failed since.
         if !ledger.is_dirty() && !session.has_refreshed() {
+            // The key of a new manager may still be derived, and the result writes its document without waiting.
+            if let Some(manager) = &ledger.base().secrets {
+                manager.ready().await?;
+            }
             work.snapshot = Arc::new(ledger.base().clone());
             work.knows_state = true;
             return session.discard().await;

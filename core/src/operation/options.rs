@@ -57,9 +57,8 @@ pub struct OperationOptions {
     /// providers count. `Some(false)` refuses it before anything is deleted. `None` allows it, as the reference engine does;
     /// only `Some(true)` leaves the warning out with which a preview shows it.
     pub allow_empty: Option<bool>,
-    /// Whether diagnostics of the severity `debug` are among the events; `None` means that they are, as in the reference
-    /// engine.
-    pub debug: Option<bool>,
+    /// Diagnostics of the severity `debug` are among the events.
+    pub debug: bool,
     /// Delete and replace protected resources too.
     pub ignore_protect: bool,
     /// URNs of resources to be replaced whatever has changed, globs as in `targets`.
@@ -147,11 +146,10 @@ impl OperationOptions {
     }
 
     /// Returns the same options with the defaults of the language bindings where these differ from the reference engine's:
-    /// an empty program is refused ([`Self::allow_empty`]), and debug diagnostics are left out ([`Self::debug`]).
+    /// an empty program is refused ([`Self::allow_empty`]).
     #[must_use]
     pub fn with_binding_defaults(mut self) -> Self {
         self.allow_empty.get_or_insert(false);
-        self.debug.get_or_insert(false);
         self
     }
 
