@@ -170,7 +170,7 @@ mod tests {
 
     fn operation(stack: &str) -> (Arc<PluginOperation>, EventSink) {
         let events = EventSink::new(Arc::new(SystemClock));
-        (PluginOperation::new("shop", stack, events.clone()), events)
+        (PluginOperation::new("shop", stack, stack, events.clone()), events)
     }
 
     fn warning(message: &str) -> LogRequest {

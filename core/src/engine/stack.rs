@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tokio::sync::watch;
@@ -22,6 +25,9 @@ use crate::{
 
 /// Advises what to do about a key that is not the stack's.
 pub(super) const WRONG_KEY: &str = "open the stack with the passphrase that its secrets were encrypted with";
+
+/// How many stacks have been opened with a state of the host.
+static SUPPLIED: AtomicU64 = AtomicU64::new(0);
 
 /// A stack. Cheap to clone; all clones are one stack with one program and one configuration.
 #[derive(Clone)]
@@ -51,9 +57,18 @@ impl Stack {
             }
             stated => stated.apply(&storage).await?,
         };
+        let identity = match settings.deployment {
+            None => name.qualified(),
+            Some(_) => format!(
+                "{}#{}",
+                name.qualified(),
+                SUPPLIED.fetch_add(1, Ordering::Relaxed)
+            ),
+        };
         let secrets = settings.secrets.unwrap_or_else(|| Arc::clone(&engine.secrets));
         let context = StackContext {
             is_supplied: settings.deployment.is_some(),
+            identity,
             secrets,
             reference_secrets: settings.reference_secrets,
             engine,

@@ -21,6 +21,8 @@ pub(crate) struct StackContext {
     pub(crate) storage: StackStorage,
     /// Whether the host has supplied the state: `storage` is then in memory and this stack's alone.
     pub(crate) is_supplied: bool,
+    /// Tells the stack from all others of the engine: those with a state of the host have the names of others.
+    pub(crate) identity: String,
     pub(crate) organization: String,
     pub(crate) project: String,
     pub(crate) stack: String,

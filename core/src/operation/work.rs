@@ -82,7 +82,12 @@ impl Frame {
             journal,
             self.control.clone(),
         ));
-        let plugins = PluginOperation::new(&self.stack.project, &self.stack.stack, self.events.clone());
+        let plugins = PluginOperation::new(
+            &self.stack.project,
+            &self.stack.stack,
+            &self.stack.identity,
+            self.events.clone(),
+        );
         let source = providers::source(&self.stack, &run, &executor, &plugins, &self.options);
         let registry = ProviderRegistry::new(
             source,

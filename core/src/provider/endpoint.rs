@@ -45,6 +45,8 @@ pub struct EngineEndpoint {
 pub struct PluginOperation {
     project: String,
     stack: String,
+    /// Tells the operation's stack from all others of the engine, also from those of the same name.
+    identity: String,
     events: EventSink,
     root: Mutex<Arc<OnceLock<Urn>>>,
     /// Endpoints that plugins at addresses may go on using until the operation ends.
@@ -53,16 +55,17 @@ pub struct PluginOperation {
 
 impl PluginOperation {
     /// Returns what tells the operation's stack from others.
-    pub(crate) fn identity(&self) -> String {
-        format!("{}/{}", self.project, self.stack)
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
     }
 
-    /// Creates what plugins see of an operation on a stack.
+    /// Creates what plugins see of an operation on a stack, which `identity` tells from all others of the engine.
     #[must_use]
-    pub fn new(project: &str, stack: &str, events: EventSink) -> Arc<Self> {
+    pub fn new(project: &str, stack: &str, identity: &str, events: EventSink) -> Arc<Self> {
         Arc::new(Self {
             project: project.to_owned(),
             stack: stack.to_owned(),
+            identity: identity.to_owned(),
             events,
             root: Mutex::default(),
             endpoints: Mutex::default(),
@@ -182,7 +185,7 @@ mod tests {
 
     fn operation(stack: &str) -> (Arc<PluginOperation>, EventSink) {
         let events = EventSink::new(Arc::new(SystemClock));
-        (PluginOperation::new("shop", stack, events.clone()), events)
+        (PluginOperation::new("shop", stack, stack, events.clone()), events)
     }
 
     fn texts(events: &EventSink) -> Vec<String> {

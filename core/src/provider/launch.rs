@@ -50,7 +50,10 @@ impl Launch {
         let directory = context.directory.clone();
         Ok(Self {
             key: LaunchKey {
-                stack: context.operation.upgrade().map(|operation| operation.identity()),
+                stack: context
+                    .operation
+                    .upgrade()
+                    .map(|operation| operation.identity().to_owned()),
                 name: wish.plugin.clone(),
                 version: wish.version.clone(),
                 command,
