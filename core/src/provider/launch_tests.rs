@@ -10,12 +10,14 @@ use std::{
 
 use super::*;
 use crate::{
+    event::EventSink,
     plugin::PluginEnvironment,
     provider::{
         ConfigureRequest, PoolSettings,
         grpc::fake::Fake,
         loader::tests::{configuration, count, fake, with_process},
     },
+    runtime::SystemClock,
     urn::Urn,
 };
 
@@ -93,6 +95,24 @@ async fn a_process_never_serves_another_folder_or_another_project() {
         (&PluginContext::default(), 3),
     ] {
         run(&parts, Inheritance::now(), context, configuration("north")).await;
+        assert_eq!(count(&calls, "handshake"), started);
+    }
+    parts.pool.close_all().await;
+}
+
+#[tokio::test]
+async fn a_process_never_serves_another_stack() {
+    let (parts, calls) = served(PoolSettings::default()).await;
+    let events = EventSink::new(Arc::new(SystemClock));
+    // Of one name, as stacks are whose states two hosts keep.
+    let stacks = ["shop/dev#0", "shop/dev#1"]
+        .map(|identity| PluginOperation::new("shop", "dev", identity, events.clone()));
+    for (place, started) in [(0, 1), (1, 2), (0, 2), (1, 2)] {
+        let context = PluginContext {
+            operation: Arc::downgrade(&stacks[place]),
+            ..PluginContext::default()
+        };
+        run(&parts, Inheritance::now(), &context, configuration("north")).await;
         assert_eq!(count(&calls, "handshake"), started);
     }
     parts.pool.close_all().await;
