@@ -565,6 +565,16 @@ typedef struct sw_host_t {
    * installed, which then is missing.
    */
   sw_call_t install;
+  /**
+   * Encrypts the secrets of one stack, whose settings have `"secrets"`: `{"stack": "project/name", "texts": ["text", …]}` →
+   * as many texts, in order.
+   */
+  sw_call_t encrypt_for_stack;
+  /**
+   * Decrypts what `encrypt_for_stack` made for the stack, in the same way. Required beside it. The message of a failure
+   * must hold no secret.
+   */
+  sw_call_t decrypt_for_stack;
 } sw_host_t;
 
 /**
@@ -1286,7 +1296,9 @@ sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
  * with `false` it is a `NOT_FOUND` error. Without it, the stack is created when there is a program, and otherwise by its
  * first update or import. The passphrase is the stack's own, in place of the engine's; a
  * wrong one is an error when the stack has secrets. Stacks that this one refers to are opened with its passphrase, or with
- * the one that stands beside their name. The runtime's options are any JSON;
+ * the one that stands beside their name. `"secrets": {"kind": "vault", "state": …}` encrypts the stack's secrets with
+ * `encrypt_for_stack` of the host's table; kind and state are as those of an engine. What is encrypted otherwise is opened as
+ * without it. The runtime's options are any JSON;
  * plugins find them in their environment, as `PULUMI_RUNTIME_VIRTUALENV`: texts as they are, other values as JSON. Keys without a
  * namespace are the project's own. A value is any JSON; programs read lists and objects as their JSON text. A secret
  * inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`, and

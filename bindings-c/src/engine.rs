@@ -115,9 +115,9 @@ struct Settings {
 /// What states call the host's encryption, and what they keep beside the name.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Secrets {
-    kind: String,
-    state: Option<serde_json::Value>,
+pub(crate) struct Secrets {
+    pub(crate) kind: String,
+    pub(crate) state: Option<serde_json::Value>,
 }
 
 impl Default for Secrets {

@@ -223,6 +223,111 @@ static void the_host_encrypts_secrets_itself(void)
     OK(sw_runtime_free(runtime));
 }
 
+/* Answers with the name of the stack in the place of each text, and keeps the text. */
+struct tenant {
+    char text[64];
+    atomic_int encrypted, decrypted;
+};
+
+struct tenants {
+    struct tenant of_a, of_b;
+};
+
+static struct tenant *tenant_of(struct tenants *tenants, sw_bytes_view_t request, char *name, size_t size)
+{
+    sw_error_t *error = NULL;
+    sw_bytes_t *stack = NULL;
+    OK(sw_json_text(request, sw_text("/stack"), &stack, &error));
+    CHECK(stack != NULL);
+    snprintf(name, size, "%s", sw_bytes_data(stack));
+    sw_bytes_free(stack);
+    CHECK(!strcmp(name, "shop/a") || !strcmp(name, "shop/b"));
+    return strcmp(name, "shop/a") ? &tenants->of_b : &tenants->of_a;
+}
+
+static void tenant_encrypt(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    sw_error_t *error = NULL;
+    char name[32], answer[64];
+    struct tenant *tenant = tenant_of(user_data, request, name, sizeof name);
+    sw_bytes_t *text = NULL, *second = NULL;
+    OK(sw_json_text(request, sw_text("/texts/0"), &text, &error));
+    OK(sw_json_text(request, sw_text("/texts/1"), &second, &error));
+    CHECK(text != NULL && second == NULL);
+    snprintf(tenant->text, sizeof tenant->text, "%s", sw_bytes_data(text));
+    sw_bytes_free(text);
+    tenant->encrypted++;
+    snprintf(answer, sizeof answer, "[\"sealed for %s\"]", name);
+    CHECK(sw_completion_succeed(completion, sw_text(answer)) == SW_STATUS_OK);
+}
+
+static void tenant_decrypt(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    sw_error_t *error = NULL;
+    char name[32], expected[64], answer[160];
+    struct tenant *tenant = tenant_of(user_data, request, name, sizeof name);
+    sw_bytes_t *text = NULL, *quoted = NULL;
+    OK(sw_json_text(request, sw_text("/texts/0"), &text, &error));
+    snprintf(expected, sizeof expected, "sealed for %s", name);
+    CHECK(text != NULL && !strcmp(sw_bytes_data(text), expected));
+    sw_bytes_free(text);
+    tenant->decrypted++;
+    OK(sw_json_quote(sw_text(tenant->text), &quoted, &error));
+    snprintf(answer, sizeof answer, "[%s]", sw_bytes_data(quoted));
+    sw_bytes_free(quoted);
+    CHECK(sw_completion_succeed(completion, sw_text(answer)) == SW_STATUS_OK);
+}
+
+static void a_stack_has_an_encryption_of_its_own(void)
+{
+    sw_error_t *error = NULL;
+    struct tenants tenants = {.of_a = {.encrypted = 0}};
+    sw_runtime_t *runtime = make_runtime(2);
+    sw_host_t hooks = {.struct_size = sizeof hooks, .version = SW_HOST_VERSION, .user_data = &tenants,
+                       .encrypt_for_stack = tenant_encrypt};
+    sw_engine_options_t options = {sizeof options, runtime,
+        sw_text("{\"store\": \"memory://\", \"passphrase\": \"of the engine\"}"), NULL, 0, &hooks};
+    sw_engine_t *engine = NULL;
+    sw_stack_t *stack = NULL;
+    sw_bytes_t *document = NULL;
+    sw_program_t program = {sizeof program, SW_PROGRAM_VERSION, NULL, NULL, run_secret};
+    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_MISUSE, "without the other");
+    hooks.decrypt_for_stack = tenant_decrypt;
+    OK(sw_engine_new(&options, &engine, &error));
+    const char *names[] = {"shop/a", "shop/b"};
+    for (int index = 0; index < 2; index++) {
+        char sealed[64];
+        OK(sw_stack_open(engine, sw_text(names[index]), sw_text("{\"secrets\": {\"kind\": \"vault\", \"state\": {\"key\": 7}}}"),
+                         &program, &stack, &error));
+        sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
+        OK(sw_stack_export(stack, false, &document, &error));
+        snprintf(sealed, sizeof sealed, "sealed for %s", names[index]);
+        expect_at(document, "/deployment/secrets_providers/type", "\"vault\"");
+        expect_at(document, "/deployment/secrets_providers/state/key", "7");
+        CHECK(strstr(sw_bytes_data(document), sealed) && !strstr(sw_bytes_data(document), "hunter2"));
+        sw_bytes_free(document);
+        OK(sw_stack_outputs(stack, &document, &error));
+        expect_at(document, "/token/value", "\"hunter2\"");
+        sw_bytes_free(document);
+        sw_stack_free(stack);
+    }
+    CHECK(tenants.of_a.encrypted && tenants.of_a.decrypted && tenants.of_b.encrypted && tenants.of_b.decrypted);
+    /* Without the setting a stack has the encryption of the engine. */
+    OK(sw_stack_open(engine, sw_text("shop/c"), sw_text(""), &program, &stack, &error));
+    sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
+    OK(sw_stack_export(stack, false, &document, &error));
+    expect_at(document, "/deployment/secrets_providers/type", "\"passphrase\"");
+    sw_bytes_free(document);
+    sw_stack_free(stack);
+    sw_engine_free(engine);
+    options.host = NULL;
+    OK(sw_engine_new(&options, &engine, &error));
+    FAILS(sw_stack_open(engine, sw_text("shop/a"), sw_text("{\"secrets\": {}}"), &program, &stack, &error), SW_STATUS_MISUSE,
+          "encrypt_for_stack");
+    sw_engine_free(engine);
+    OK(sw_runtime_free(runtime));
+}
+
 struct waiting {
     struct flag answered;
     int32_t status;
@@ -358,6 +463,7 @@ int main(void)
 {
     RUN(the_host_resolves_reads_other_stacks_and_keeps_the_journal);
     RUN(the_host_encrypts_secrets_itself);
+    RUN(a_stack_has_an_encryption_of_its_own);
     RUN(held_sessions_end_however_the_host_lets_them_go);
     RUN(a_language_runtime_is_named_by_its_address);
     RUN(secrets_of_the_configuration_stay_out_of_events);

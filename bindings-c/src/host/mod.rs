@@ -3,6 +3,7 @@
 
 mod installer;
 mod name;
+mod secrets;
 
 use std::{collections::BTreeMap, ffi::c_void, sync::Arc};
 
@@ -18,7 +19,6 @@ use stackwright::{
         json::{SecretForm, from_plain_json, to_vec},
     },
     provider::{Provider, Resolution, ResolutionRequest, Resolver, builtin::StackReader},
-    secrets::SecretsCallbacks,
     state::{
         JournalEntry,
         journal::{EntryJson, JournalReceiver},
@@ -104,6 +104,12 @@ pub struct sw_host_t {
     /// into `resource-NAME-vVERSION` in the `cache`: what `resolve` is asked → `{}`; `{"declined": true}` for what is not to be
     /// installed, which then is missing.
     pub install: sw_call_t,
+    /// Encrypts the secrets of one stack, whose settings have `"secrets"`: `{"stack": "project/name", "texts": ["text", …]}` →
+    /// as many texts, in order.
+    pub encrypt_for_stack: sw_call_t,
+    /// Decrypts what `encrypt_for_stack` made for the stack, in the same way. Required beside it. The message of a failure
+    /// must hold no secret.
+    pub decrypt_for_stack: sw_call_t,
 }
 
 // SAFETY: the size comes first; the rest are numbers, pointers and functions that may be null.
@@ -155,6 +161,11 @@ impl Host {
                 "the host's table has one of the functions for secrets without the other",
             ));
         }
+        if functions.encrypt_for_stack.is_some() != functions.decrypt_for_stack.is_some() {
+            return Err(Failure::misuse(
+                "the host's table has one of the functions for secrets of one stack without the other",
+            ));
+        }
         Ok(Some(Arc::new(Self {
             data: Arc::new(UserData::new(functions.user_data, functions.free)),
             functions,
@@ -177,10 +188,6 @@ impl Host {
             .stack_outputs
             .is_some()
             .then(|| Arc::clone(self) as _)
-    }
-
-    pub(crate) fn secrets(self: &Arc<Self>) -> Option<Arc<dyn SecretsCallbacks>> {
-        self.functions.encrypt.is_some().then(|| Arc::clone(self) as _)
     }
 
     pub(crate) fn fetch(self: &Arc<Self>) -> Option<Arc<dyn Fetch>> {
@@ -335,32 +342,6 @@ impl StackReader for Host {
             "stack_resource_outputs",
         )
         .await
-    }
-}
-
-impl Host {
-    async fn texts(
-        &self,
-        function: sw_call_t,
-        texts: Vec<String>,
-        what: &str,
-        kind: ErrorKind,
-    ) -> stackwright::Result<Vec<String>> {
-        let answer = self.ask(function, to_vec(&texts)?, kind, what).await?;
-        read(&answer, what)
-    }
-}
-
-#[async_trait]
-impl SecretsCallbacks for Host {
-    async fn encrypt(&self, plaintexts: Vec<String>) -> stackwright::Result<Vec<String>> {
-        self.texts(self.functions.encrypt, plaintexts, "encrypt", ErrorKind::Secrets)
-            .await
-    }
-
-    async fn decrypt(&self, ciphertexts: Vec<String>) -> stackwright::Result<Vec<String>> {
-        self.texts(self.functions.decrypt, ciphertexts, "decrypt", ErrorKind::Decrypt)
-            .await
     }
 }
 

@@ -6,12 +6,12 @@ pub mod state;
 
 use std::sync::Arc;
 
-use stackwright::{Opening, Stack, StackSettings};
+use stackwright::{Opening, Stack, StackSettings, secrets::CallbackProvider};
 
 use self::settings::Settings;
 use crate::{
     bytes::sw_bytes_view_t,
-    engine::{Parts, sw_engine_t},
+    engine::{Parts, Secrets, sw_engine_t},
     error::sw_error_t,
     guard::{Failure, Outcome, Slot, guard, live},
     program::{Entry, sw_program_t},
@@ -39,7 +39,9 @@ pub struct sw_stack_t {
 /// with `false` it is a `NOT_FOUND` error. Without it, the stack is created when there is a program, and otherwise by its
 /// first update or import. The passphrase is the stack's own, in place of the engine's; a
 /// wrong one is an error when the stack has secrets. Stacks that this one refers to are opened with its passphrase, or with
-/// the one that stands beside their name. The runtime's options are any JSON;
+/// the one that stands beside their name. `"secrets": {"kind": "vault", "state": …}` encrypts the stack's secrets with
+/// `encrypt_for_stack` of the host's table; kind and state are as those of an engine. What is encrypted otherwise is opened as
+/// without it. The runtime's options are any JSON;
 /// plugins find them in their environment, as `PULUMI_RUNTIME_VIRTUALENV`: texts as they are, other values as JSON. Keys without a
 /// namespace are the project's own. A value is any JSON; programs read lists and objects as their JSON text. A secret
 /// inside of one is marked as values of resources are; one that is encrypted already is `{"secure": "ciphertext"}`, and
@@ -156,7 +158,8 @@ unsafe fn open(
     let name = unsafe { name.text("the name of the stack") }?;
     // SAFETY: readable by this function's contract.
     let settings = unsafe { settings.bytes("the settings of the stack") }?;
-    let settings = Settings::from_json(settings)?;
+    let mut settings = Settings::from_json(settings)?;
+    let secrets = settings.secrets.take();
     // SAFETY: null or readable by this function's contract.
     let program = unsafe { Entry::new(program) }?;
     if program.is_some() && settings.names_a_program() {
@@ -164,12 +167,22 @@ unsafe fn open(
             "the stack has both a program and the address of a language runtime",
         ));
     }
-    let settings = StackSettings {
+    let mut settings = StackSettings {
         journal: parts.host.as_ref().and_then(|host| host.journal(name.to_owned())),
         ..settings.for_stack(name, program.is_some(), opening, |passphrase| {
             parts.engine.passphrase(passphrase)
         })?
     };
+    if let Some(Secrets { kind, state }) = secrets {
+        let callbacks = parts.host.as_ref().and_then(|host| host.secrets_of_stack(name));
+        let callbacks = callbacks.ok_or_else(|| {
+            Failure::misuse(
+                "the setting secrets needs encrypt_for_stack and decrypt_for_stack of the host's table",
+            )
+        })?;
+        let others = settings.secrets.unwrap_or_else(|| parts.engine.secrets());
+        settings.secrets = Some(Arc::new(CallbackProvider::new(kind, state, callbacks).or(others)));
+    }
     let opening = async { Ok(parts.engine.stack(name, settings).await?) };
     let stack = parts.shared.block_on(opening)?;
     if let Some(program) = &program {

@@ -11,7 +11,10 @@ use stackwright::{
     secrets::SecretsProvider,
 };
 
-use crate::guard::{Failure, Outcome};
+use crate::{
+    engine::Secrets,
+    guard::{Failure, Outcome},
+};
 
 #[derive(Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -21,6 +24,7 @@ pub(super) struct Settings {
     tags: BTreeMap<String, String>,
     encryption_salt: Option<String>,
     passphrase: Option<String>,
+    pub(super) secrets: Option<Secrets>,
     reference_passphrases: BTreeMap<String, String>,
     root_directory: Option<PathBuf>,
     runtime_options: BTreeMap<String, Value>,
@@ -37,6 +41,7 @@ impl Default for Settings {
             tags: BTreeMap::new(),
             encryption_salt: None,
             passphrase: None,
+            secrets: None,
             reference_passphrases: BTreeMap::new(),
             root_directory: None,
             runtime_options: BTreeMap::new(),
