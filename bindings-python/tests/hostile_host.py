@@ -212,6 +212,16 @@ class Vault:
         return places.at("decrypt", lambda: [text[2:][::-1] for text in texts])()
 
 
+class AsyncVault(Vault):
+    """One stack's own: its functions run on the loop of all asynchronous providers."""
+
+    async def encrypt(self, texts: Any) -> Any:
+        return places.at("async encrypt", lambda: ["v:" + text[::-1] for text in texts])()
+
+    async def decrypt(self, texts: Any) -> Any:
+        return places.at("async decrypt", lambda: [text[2:][::-1] for text in texts])()
+
+
 class Reader:
     def outputs(self, stack: str) -> Any:
         return places.at("stack_outputs", lambda: {"a": 1})()
@@ -247,6 +257,7 @@ def program(ctx: sw.Context) -> None:
     ctx.export("invoked", ctx.invoke("mem:index:echo", {"x": 1}))
     if places.armed is not None and places.armed[0] == "log":
         ctx.log(places.at("log", lambda: "fine")())
+    ctx.invoke("pulumi:pulumi:readStackResourceOutputs", {"stackName": "shop/other"})
     ctx.read("pulumi:pulumi:StackReference", "other", "shop/other", {"name": "shop/other"})
     places.at("program", lambda: None)()
 
@@ -269,11 +280,11 @@ PLACES = tuple(sys.argv[1:]) or (
     "program", "async program", "apply", "input", "export", "log",
     "check_config", "diff_config", "configure", "check", "diff", "create", "update", "read", "delete", "invoke",
     "resolver", "is_installed", "latest_version", "install", "autonamer", "journal", "on_event",
-    "encrypt", "decrypt", "fetch", "stack_outputs",
+    "encrypt", "decrypt", "async encrypt", "async decrypt", "fetch", "stack_outputs", "stack_resource_outputs",
 )  # fmt: skip
-OWN_LOOP = ("on_event", "async program", "delete")
+OWN_LOOP = ("on_event", "async program")
 """Callbacks on an event loop: what ends a loop there (an exit, an interrupt) is the host's own wish."""
-LATER = ("diff_config", "diff", "update", "read", "delete", "decrypt")
+LATER = ("diff_config", "diff", "update", "read", "delete", "decrypt", "async decrypt")
 """Callbacks that the first update of a stack does not come to."""
 
 
@@ -315,11 +326,12 @@ async def main() -> None:
             run = async_program if place == "async program" else program
             if place in ("is_installed", "latest_version", "install"):
                 run = missing
-            stack = await engine.stack(f"shop/s{operations}", run, journal=receive)
+            own = AsyncVault() if place.startswith("async ") and place != "async program" else None
+            stack = await engine.stack(f"shop/s{operations}", run, journal=receive, secrets=own)
             if place in LATER:
                 await outcome(stack.up())
                 config: Any = {"mem:region": "b"}
-                stack = await engine.stack(f"shop/s{operations}", run, journal=receive, config=config)
+                stack = await engine.stack(f"shop/s{operations}", run, journal=receive, config=config, secrets=own)
             places.armed, places.hits = (place, name), 0
             work = {"read": stack.refresh, "delete": stack.destroy}.get(place, stack.up)
             running = [outcome(work(on_event=hear))]

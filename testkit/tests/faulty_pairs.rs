@@ -41,8 +41,9 @@ enum Act {
 
 const ACTS: [Act; 4] = [Act::Update, Act::Refresh, Act::Destroy, Act::Import];
 
-/// How a write ends: it fails alone, or with all that follows, done or not done or done by half.
-const FAULTS: [fn(u64) -> Fault; 4] = [Fault::FailsAt, Fault::DiesAt, Fault::DiesAfter, Fault::TearsAt];
+/// How a write fails, and how it dies with all that follows: not done, done, or done by half.
+const FAILURE: fn(u64) -> Fault = Fault::FailsAt;
+const DEATHS: [fn(u64) -> Fault; 3] = [Fault::DiesAt, Fault::DiesAfter, Fault::TearsAt];
 
 /// The names of the resources that a round registers, each of which depends on the one before.
 const fn names(round: usize) -> &'static [&'static str] {
@@ -204,33 +205,44 @@ struct Performed {
     writes: u64,
 }
 
-/// Shakes an operation at each of its writes, and each operation after it at each of its own.
+/// Shakes an operation at each of its writes, and each operation after it at each of its own: each pair of writes fails and
+/// dies in all four ways. The kinds of death take turns.
 async fn shake(first: Act) {
     let undisturbed = Shaken::new().await;
     let writes = undisturbed.perform(first, 1, Fault::None).await.writes;
     for second in ACTS {
-        // The faults take turns, so that each pair of writes meets one pair of them.
         let mut turn = 0;
         for at in 1..=writes {
             let mut then = 1;
-            loop {
-                let kind = (FAULTS[turn % 4], FAULTS[(turn / 4 + turn) % 4]);
+            let mut reached = true;
+            while reached {
+                reached = false;
                 turn += 1;
-                let faults = (kind.0(at), kind.1(then));
-                let case = format!("{first:?} {:?}, {second:?} {:?}", faults.0, faults.1);
-                let shaken = Shaken::new().await;
-                shaken.perform(first, 1, faults.0).await;
-                shaken.check(&case).await;
-                let performed = shaken.perform(second, 2, faults.1).await;
-                shaken.check(&case).await;
-                shaken.go_on(&case).await;
-                if performed.writes < then {
-                    break;
+                let deaths = (DEATHS[turn % 3], DEATHS[(turn / 3) % 3]);
+                for faults in [
+                    (FAILURE(at), FAILURE(then)),
+                    (FAILURE(at), deaths.1(then)),
+                    (deaths.0(at), FAILURE(then)),
+                    (deaths.0(at), deaths.1(then)),
+                ] {
+                    reached |= shake_pair((first, faults.0), (second, faults.1)).await >= then;
                 }
                 then += 1;
             }
         }
     }
+}
+
+/// Performs two operations on a new stack, each with its fault; returns the number of the second one's writes.
+async fn shake_pair(first: (Act, Fault), second: (Act, Fault)) -> u64 {
+    let case = format!("{:?} {:?}, {:?} {:?}", first.0, first.1, second.0, second.1);
+    let shaken = Shaken::new().await;
+    shaken.perform(first.0, 1, first.1).await;
+    shaken.check(&case).await;
+    let performed = shaken.perform(second.0, 2, second.1).await;
+    shaken.check(&case).await;
+    shaken.go_on(&case).await;
+    performed.writes
 }
 
 #[tokio::test]

@@ -16,6 +16,9 @@ from typing import Any, Final
 from pulumi import _utils
 
 _bootstrap: Final[Any] = importlib._bootstrap
+# Parts of the interpreter that are not public. Without them a lock of its own finds no circles between threads.
+_ModuleLock: Final[Any] = getattr(_bootstrap, "_ModuleLock", lambda name: threading.RLock())
+_DeadlockError: Final[Any] = getattr(_bootstrap, "_DeadlockError", RuntimeError)
 _SHOWN: Final = frozenset(
     {
         "__cached__",
@@ -96,13 +99,13 @@ def _lock_of(module: types.ModuleType) -> Any:
     state = spec.loader_state
     lock = state.get("stackwright")
     # One lock for all threads: `setdefault` of a dictionary is atomic.
-    return lock if lock is not None else state.setdefault("stackwright", _bootstrap._ModuleLock(spec.name))
+    return lock if lock is not None else state.setdefault("stackwright", _ModuleLock(spec.name))
 
 
 def _acquire(lock: Any) -> bool:
     """Waits for a lock; false when the thread that holds it waits for this one."""
     try:
         lock.acquire()
-    except _bootstrap._DeadlockError:
+    except _DeadlockError:
         return False
     return True
