@@ -326,12 +326,12 @@ async def main() -> None:
             run = async_program if place == "async program" else program
             if place in ("is_installed", "latest_version", "install"):
                 run = missing
-            own = AsyncVault() if place.startswith("async ") and place != "async program" else None
-            stack = await engine.stack(f"shop/s{operations}", run, journal=receive, secrets=own)
+            vault = AsyncVault() if place.startswith("async ") and place != "async program" else None
+            stack = await engine.stack(f"shop/s{operations}", run, journal=receive, secrets=vault)
             if place in LATER:
                 await outcome(stack.up())
                 config: Any = {"mem:region": "b"}
-                stack = await engine.stack(f"shop/s{operations}", run, journal=receive, config=config, secrets=own)
+                stack = await engine.stack(f"shop/s{operations}", run, journal=receive, config=config, secrets=vault)
             places.armed, places.hits = (place, name), 0
             work = {"read": stack.refresh, "delete": stack.destroy}.get(place, stack.up)
             running = [outcome(work(on_event=hear))]

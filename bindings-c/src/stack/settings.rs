@@ -16,7 +16,7 @@ use crate::{
     guard::{Failure, Outcome},
 };
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Settings {
     config: BTreeMap<String, Value>,
@@ -31,25 +31,6 @@ pub(super) struct Settings {
     create: Option<bool>,
     deployment: Option<Box<RawValue>>,
     language_runtime: Option<String>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            config: BTreeMap::new(),
-            organization: None,
-            tags: BTreeMap::new(),
-            encryption_salt: None,
-            passphrase: None,
-            secrets: None,
-            reference_passphrases: BTreeMap::new(),
-            root_directory: None,
-            runtime_options: BTreeMap::new(),
-            create: None,
-            deployment: None,
-            language_runtime: None,
-        }
-    }
 }
 
 impl Settings {

@@ -294,7 +294,7 @@ async fn malformed_documents_are_errors_that_name_what_and_where() {
         ),
         (
             edited(&|document| {
-                document["deployment"]["resources"][0]["parent"] = "urn:pulumi:dev::shop::t:i:T::none".into()
+                document["deployment"]["resources"][0]["parent"] = "urn:pulumi:dev::shop::t:i:T::none".into();
             }),
             "snapshot integrity failure",
         ),

@@ -290,12 +290,7 @@ impl<'a, 'b> Player<'a, 'b> {
             self.ask("close", json!({})).await?;
         }
         let later = Files::of(self.folder.path());
-        let mut locks = later.containing("/locks/");
-        if operation.is_dry() {
-            // A preview takes no lock, and does not sweep those of the dead.
-            let stood = files.containing("/locks/");
-            locks.retain(|lock| !stood.contains(lock));
-        }
+        let locks = locks_left(operation, &files, &later);
         // What a program puts into a plain value is recorded as it is, like any plain value.
         let told = |secret: &&String| {
             let mut statements = changing.program.iter();
@@ -384,4 +379,15 @@ fn written(before: &Files, after: &Files) -> Vec<String> {
                 .any(|part| part.as_os_str() == "locks")
         })
         .collect()
+}
+
+/// Returns the locks that an operation has left.
+fn locks_left(operation: &StoryOperation, before: &Files, after: &Files) -> Vec<String> {
+    let mut locks = after.containing("/locks/");
+    if operation.is_dry() {
+        // A preview takes no lock, and does not sweep those of the dead.
+        let stood = before.containing("/locks/");
+        locks.retain(|lock| !stood.contains(lock));
+    }
+    locks
 }

@@ -106,7 +106,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 }
 
 #[cfg(all(test, target_os = "linux"))]
-#[allow(clippy::print_stderr, reason = "a skipped test is reported")]
+#[expect(clippy::print_stderr, reason = "a skipped test is reported")]
 mod tests {
     use super::*;
 
