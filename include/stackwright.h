@@ -571,8 +571,9 @@ typedef struct sw_host_t {
    */
   sw_call_t encrypt_for_stack;
   /**
-   * Decrypts what `encrypt_for_stack` made for the stack, in the same way. Required beside it. The message of a failure
-   * must hold no secret.
+   * Decrypts what `encrypt_for_stack` made for the stack, in the same way. Required beside it. Secrets of stacks that the
+   * stack refers to come with the name of the stack that refers, unless `referencePassphrases` of its settings has them.
+   * The message of a failure must hold no secret.
    */
   sw_call_t decrypt_for_stack;
 } sw_host_t;

@@ -107,8 +107,9 @@ pub struct sw_host_t {
     /// Encrypts the secrets of one stack, whose settings have `"secrets"`: `{"stack": "project/name", "texts": ["text", …]}` →
     /// as many texts, in order.
     pub encrypt_for_stack: sw_call_t,
-    /// Decrypts what `encrypt_for_stack` made for the stack, in the same way. Required beside it. The message of a failure
-    /// must hold no secret.
+    /// Decrypts what `encrypt_for_stack` made for the stack, in the same way. Required beside it. Secrets of stacks that the
+    /// stack refers to come with the name of the stack that refers, unless `referencePassphrases` of its settings has them.
+    /// The message of a failure must hold no secret.
     pub decrypt_for_stack: sw_call_t,
 }
 
