@@ -646,7 +646,9 @@ typedef struct sw_runtime_options_t {
 /**
  * Says which resources a stack is to have. Runs on a thread of its own and may block; several runs may be under way
  * at the same time. Returns `SW_STATUS_OK`, or the status that it failed with: the one of a call that it made (the run
- * then fails with the error of the last call with that status), or `SW_STATUS_PROGRAM` after `sw_context_fail`.
+ * then fails with the error of the last call with that status), or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also
+ * fails when a registration or an output was refused (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`): without it, the resource
+ * would be deleted.
  *
  * The context is lent until the function has returned and every callback of its asynchronous calls has been called.
  */
@@ -753,7 +755,8 @@ sw_status_t sw_context_ended_async(const struct sw_context_t *context,
                                    struct sw_error_t **error);
 
 /**
- * Says why the program fails; the run fails with this message when the program returns, whatever it returns.
+ * Says why the program fails; the run fails with this message when the program returns, also with `SW_STATUS_OK`. Bytes that are
+ * not UTF-8 are replaced.
  *
  * # Safety
  * `context` must be null or alive, `message` readable, `error` null or writable.

@@ -268,6 +268,9 @@ fn build(
     let _context = shared.handle.enter();
     let store = stackwright::store::open(&settings.store, &base, &runtime)?;
     let mut secrets: Arc<dyn SecretsProvider> = match settings.passphrase {
+        Some(passphrase) if passphrase.is_empty() => {
+            return Err(Failure::invalid("the passphrase of the engine is empty"));
+        }
         Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, runtime.clone())),
         None => Arc::new(Base64Provider),
     };

@@ -23,7 +23,9 @@ pub const SW_PROGRAM_VERSION: u32 = 1;
 
 /// Says which resources a stack is to have. Runs on a thread of its own and may block; several runs may be under way
 /// at the same time. Returns `SW_STATUS_OK`, or the status that it failed with: the one of a call that it made (the run
-/// then fails with the error of the last call with that status), or `SW_STATUS_PROGRAM` after `sw_context_fail`.
+/// then fails with the error of the last call with that status), or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also
+/// fails when a registration or an output was refused (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`): without it, the resource
+/// would be deleted.
 ///
 /// The context is lent until the function has returned and every callback of its asynchronous calls has been called.
 pub type sw_run_t = Option<unsafe extern "C" fn(user_data: *mut c_void, context: *mut sw_context_t) -> i32>;
@@ -135,7 +137,8 @@ impl Entry {
         shared.handle.block_on(context.finish());
         let failure = context.failure();
         match sw_status_t::from_code(code) {
-            Some(sw_status_t::SW_STATUS_OK) => failure.map_or(Ok(()), Err),
+            // What is not declared is deleted: a refused declaration must not look like an absent one.
+            Some(sw_status_t::SW_STATUS_OK) => failure.or_else(|| context.refused()).map_or(Ok(()), Err),
             status => Err(failure
                 .or_else(|| context.failed_with(status?))
                 .unwrap_or_else(|| {

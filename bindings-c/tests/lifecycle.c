@@ -311,6 +311,28 @@ static int32_t run_failing(void *user_data, sw_context_t *context)
     return SW_STATUS_PROGRAM;
 }
 
+/* Fails with a text that is not UTF-8, and returns no failure. */
+static int32_t run_failing_unreadably(void *user_data, sw_context_t *context)
+{
+    (void)user_data;
+    CHECK(sw_context_fail(context, sw_text("cannot read stra\xdf" "e.txt"), NULL) == SW_STATUS_OK);
+    return SW_STATUS_OK;
+}
+
+static int32_t run_failing_without_a_text(void *user_data, sw_context_t *context)
+{
+    (void)user_data;
+    CHECK(sw_context_fail(context, (sw_bytes_view_t){NULL, 4}, NULL) == SW_STATUS_MISUSE);
+    return SW_STATUS_OK;
+}
+
+/* Does not look at what its registration came to. */
+static int32_t run_careless(void *user_data, sw_context_t *context)
+{
+    sw_context_register(context, sw_text(user_data), NULL, NULL);
+    return SW_STATUS_OK;
+}
+
 #define UNKNOWN_PROVIDER                                                                                                    \
     "{\"token\": \"test:index:ask\", \"arguments\": {},"                                                                    \
     " \"provider\": \"urn:pulumi:failures::shop::pulumi:providers:test::nobody::1\"}"
@@ -330,6 +352,12 @@ static int32_t run_bad_export(void *user_data, sw_context_t *context)
 {
     (void)user_data;
     return sw_context_export(context, sw_text("the output"), sw_text("{"), NULL);
+}
+
+static int32_t run_careless_export(void *user_data, sw_context_t *context)
+{
+    run_bad_export(user_data, context);
+    return SW_STATUS_OK;
 }
 
 static int32_t run_null_callback(void *user_data, sw_context_t *context)
@@ -380,6 +408,11 @@ static void failures_are_told_with_status_and_message(void)
         {run_failing_twice, NULL, SW_STATUS_PROVIDER, "nobody"},
         {run_failing_later, NULL, SW_STATUS_PROVIDER, "nobody"},
         {run_failing, NULL, SW_STATUS_PROGRAM, "out of ideas"},
+        {run_failing_unreadably, NULL, SW_STATUS_PROGRAM, "cannot read stra"},
+        {run_failing_without_a_text, NULL, SW_STATUS_PROGRAM, "the program failed without a message"},
+        {run_careless, "{", SW_STATUS_INVALID_INPUT, "registration"},
+        {run_careless, "{\"type\": \"badtype\", \"name\": \"a\"}", SW_STATUS_INVALID_INPUT, "badtype"},
+        {run_careless_export, NULL, SW_STATUS_INVALID_INPUT, "invalid value of output \\\"the output\\\""},
     };
     for (size_t index = 0; index < sizeof cases / sizeof *cases; index++) {
         sw_operation_t *operation = NULL;

@@ -111,6 +111,8 @@ static void bad_texts_and_documents_are_named(void)
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "carrier-pigeon");
     options.settings = sw_text("{\"store\": \"memory://\", \"plugins\": {\"poolCapacity\": -1}}");
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "the capacity of the pool of plugins");
+    options.settings = sw_text("{\"store\": \"memory://\", \"passphrase\": \"\"}");
+    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "the passphrase of the engine is empty");
     options.settings = sw_text("{\"store\": \"memory://\"}");
     package.package = (sw_bytes_view_t){"\xff\xfe", 2};
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "UTF-8");
@@ -156,7 +158,9 @@ static void in_a_callback(void *user_data, sw_status_t status, sw_bytes_view_t r
     struct inside *inside = user_data;
     sw_error_t *error = NULL;
     sw_bytes_t *event = NULL;
-    CHECK(status == SW_STATUS_OK && result.length > 0 && lent == NULL);
+    /* The program returned SW_STATUS_OK, but its first registration was refused. */
+    CHECK(status == SW_STATUS_OK && lent == NULL && result.length > 0);
+    CHECK(strstr((const char *)result.data, "\"outcome\":\"failed\"") && strstr((const char *)result.data, "callback is null"));
     CHECK(sw_runtime_free(inside->runtime) == SW_STATUS_MISUSE);
     FAILS(sw_operation_wait(inside->operation, NULL, &error), SW_STATUS_MISUSE, "callback");
     FAILS(sw_operation_next_event(inside->operation, &event, &error), SW_STATUS_MISUSE, "callback");

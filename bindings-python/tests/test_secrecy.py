@@ -162,3 +162,15 @@ def test_the_log_of_a_provider_has_no_text_of_an_exception(caplog: pytest.LogCap
     assert "tulip-mania" not in str(raised.value)
     assert "ValueError" in caplog.text and "test_secrecy.py" in caplog.text
     assert "tulip-mania" not in caplog.text
+
+
+def test_the_message_of_a_failed_program_is_its_summary_also_with_a_secret_in_it() -> None:
+    async def main() -> str:
+        async with sw.Engine(store="memory://") as engine:
+            stack = await engine.stack("shop/dev", make_and_raise)
+            with pytest.raises(sw.ProgramError) as raised:
+                await stack.up()
+            return str(raised.value)
+
+    text = asyncio.run(main())
+    assert "the token is [secret]" in text and "Traceback" not in text

@@ -99,3 +99,23 @@ def test_a_diagnostic_has_the_text_of_the_library_and_that_of_the_reference_engi
             assert "shell" not in said.message + error.result.tree()
 
     asyncio.run(play())
+
+
+class Garbled(Memory):
+    """Answers a creation with what is no answer."""
+
+    def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+        return {"id": "made"}  # type: ignore[return-value]
+
+
+def test_what_a_creation_without_a_readable_answer_did_is_unknown_and_stays_pending(make_engine: MakeEngine) -> None:
+    def program(ctx: sw.Context) -> None:
+        ctx.resource(THING, "database", {})
+
+    result = run(make_engine, Garbled(), program)
+    (failed,) = [step for step in result.steps if step.name == "database"]
+    assert failed.status == "unknown"
+    deployment = result.deployment()
+    assert deployment is not None
+    pending = deployment["deployment"]["pending_operations"]
+    assert [(each["type"], each["resource"]["type"]) for each in pending] == [("creating", THING)]

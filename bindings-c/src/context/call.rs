@@ -5,7 +5,7 @@ use std::{ffi::c_void, future::Future, sync::Arc};
 
 use stackwright::{Error, ErrorKind, monitor::WireStatus};
 
-use super::sw_context_t;
+use super::{failed_calls::Purpose, sw_context_t};
 use crate::{
     bytes::sw_bytes_t,
     callback::{Delivery, sw_callback_t},
@@ -53,12 +53,17 @@ impl sw_context_t {
         self.shared.block_on_to_the_end(self.until_ended(call))
     }
 
-    fn start(&self, delivery: Delivery, call: impl Future<Output = Answer> + Send + 'static) {
+    fn start(
+        &self,
+        purpose: Purpose,
+        delivery: Delivery,
+        call: impl Future<Output = Answer> + Send + 'static,
+    ) {
         let call = self.until_ended(call);
         let token = self.calls.token();
         let failed_calls = Arc::clone(&self.failed_calls);
         let task = async move {
-            delivery.deliver(failed_calls.keep(call.await));
+            delivery.deliver(failed_calls.keep(purpose, call.await));
             drop(token);
         };
         self.shared.tasks.spawn_on(task, &self.shared.handle);
@@ -75,6 +80,7 @@ impl sw_context_t {
 /// `context` must be null or alive, `place` and `error` null or writable.
 pub(super) unsafe fn waiting<A, F: Future<Output = Answer> + Send + 'static>(
     context: *const sw_context_t,
+    purpose: Purpose,
     place: *mut *mut sw_bytes_t,
     error: *mut *mut sw_error_t,
     arguments: impl FnOnce() -> Outcome<A>,
@@ -87,7 +93,7 @@ pub(super) unsafe fn waiting<A, F: Future<Output = Answer> + Send + 'static>(
         let context = unsafe { live(context, "the context") }?;
         ensure_may_block()?;
         let called = || context.wait(call(context, arguments()?)?);
-        let answer = context.failed_calls.keep(called())?;
+        let answer = context.failed_calls.keep(purpose, called())?;
         if let (Some(place), Some(answer)) = (place, answer) {
             place.fill(sw_bytes_t::boxed(answer));
         }
@@ -103,6 +109,7 @@ pub(super) unsafe fn waiting<A, F: Future<Output = Answer> + Send + 'static>(
 /// `context` must be null or alive, `error` null or writable.
 pub(super) unsafe fn starting<A, F: Future<Output = Answer> + Send + 'static>(
     context: *const sw_context_t,
+    purpose: Purpose,
     callback: sw_callback_t,
     user_data: *mut c_void,
     error: *mut *mut sw_error_t,
@@ -118,8 +125,8 @@ pub(super) unsafe fn starting<A, F: Future<Output = Answer> + Send + 'static>(
             }
             call(context, arguments()?)
         };
-        let call = context.failed_calls.keep(called())?;
-        context.start(context.delivery(callback, user_data)?, call);
+        let call = context.failed_calls.keep(purpose, called())?;
+        context.start(purpose, context.delivery(callback, user_data)?, call);
         Ok(())
     };
     // SAFETY: `error` is null or writable by this function's contract.

@@ -6,6 +6,7 @@ use stackwright::{monitor::Invoke, property::json::to_plain_json};
 
 use super::{
     call::{Answer, error_of, starting, waiting},
+    failed_calls::Purpose,
     sw_context_t,
 };
 use crate::{
@@ -43,6 +44,7 @@ pub unsafe extern "C" fn sw_context_invoke(
     unsafe {
         waiting(
             context,
+            Purpose::Asks,
             result,
             error,
             || invoke.bytes("the invoke"),
@@ -67,6 +69,7 @@ pub unsafe extern "C" fn sw_context_invoke_async(
     unsafe {
         starting(
             context,
+            Purpose::Asks,
             callback,
             user_data,
             error,

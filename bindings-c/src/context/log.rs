@@ -2,7 +2,7 @@
 
 use stackwright::{diagnostic::Severity, urn::Urn};
 
-use super::sw_context_t;
+use super::{failed_calls::Purpose, sw_context_t};
 use crate::{
     bytes::sw_bytes_view_t,
     error::sw_error_t,
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn sw_context_log(
             context.program.monitor.log(severity, message, urn);
             Ok(())
         };
-        context.failed_calls.keep(log())
+        context.failed_calls.keep(Purpose::Asks, log())
     };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }

@@ -27,7 +27,7 @@ use crate::{
 };
 
 pub(crate) use call::error_of;
-use failed_calls::FailedCalls;
+use failed_calls::{FailedCalls, Purpose};
 
 /// What a running program talks to. Lent to the program; never freed by it.
 pub struct sw_context_t {
@@ -97,6 +97,11 @@ impl sw_context_t {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Returns the error of the first refused call by which the program declares what there is to be.
+    pub(crate) fn refused(&self) -> Option<Error> {
+        self.failed_calls.refused()
+    }
+
     /// Returns the error of the last call that failed with `status`.
     pub(crate) fn failed_with(&self, status: sw_status_t) -> Option<Error> {
         self.failed_calls.last(status)
@@ -140,7 +145,9 @@ pub unsafe extern "C" fn sw_context_ended_async(
     let body = || {
         // SAFETY: null or alive by this function's contract.
         let context = unsafe { live(context, "the context") }?;
-        let delivery = context.failed_calls.keep(context.delivery(callback, user_data))?;
+        let delivery = context
+            .failed_calls
+            .keep(Purpose::Asks, context.delivery(callback, user_data))?;
         let (program, over) = (context.program.clone(), context.over.clone());
         let token = context.notices.token();
         let task = async move {
@@ -159,7 +166,8 @@ pub unsafe extern "C" fn sw_context_ended_async(
     unsafe { guard(error, body) }
 }
 
-/// Says why the program fails; the run fails with this message when the program returns, whatever it returns.
+/// Says why the program fails; the run fails with this message when the program returns, also with `SW_STATUS_OK`. Bytes that are
+/// not UTF-8 are replaced.
 ///
 /// # Safety
 /// `context` must be null or alive, `message` readable, `error` null or writable.
@@ -173,12 +181,16 @@ pub unsafe extern "C" fn sw_context_fail(
         // SAFETY: null or alive by this function's contract.
         let context = unsafe { live(context, "the context") }?;
         // SAFETY: readable by this function's contract.
-        let message = context
-            .failed_calls
-            .keep(unsafe { message.text("the message") })?;
+        let bytes = unsafe { message.bytes("the message") };
+        // The run fails also where its reason cannot be read.
+        let text = String::from_utf8_lossy(bytes.as_deref().unwrap_or_default());
+        let text = match text.trim() {
+            "" => "the program failed without a message",
+            _ => &*text,
+        };
         *context.failure.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Error::new(ErrorKind::Program, message));
-        Ok(())
+            Some(Error::new(ErrorKind::Program, text));
+        bytes.map(|_| ())
     };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }

@@ -9,6 +9,7 @@ use stackwright::{
 
 use super::{
     call::{Answer, error_of, starting, waiting},
+    failed_calls::Purpose,
     sw_context_t,
 };
 use crate::{
@@ -52,6 +53,7 @@ pub unsafe extern "C" fn sw_context_register_outputs(
         let both = || Ok((urn.text("the URN")?, outputs.bytes("the outputs")?));
         waiting(
             context,
+            Purpose::Declares,
             std::ptr::null_mut(),
             error,
             both,
@@ -78,6 +80,7 @@ pub unsafe extern "C" fn sw_context_register_outputs_async(
         let both = || Ok((urn.text("the URN")?, outputs.bytes("the outputs")?));
         starting(
             context,
+            Purpose::Declares,
             callback,
             user_data,
             error,
@@ -111,7 +114,7 @@ pub unsafe extern "C" fn sw_context_export(
             context.program.monitor.export(name, value.0);
             Ok(())
         };
-        context.failed_calls.keep(export())
+        context.failed_calls.keep(Purpose::Declares, export())
     };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }

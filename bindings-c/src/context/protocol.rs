@@ -4,6 +4,7 @@ use std::{ffi::c_void, future::Future};
 
 use super::{
     call::{Answer, error_of, starting, waiting},
+    failed_calls::Purpose,
     sw_context_t,
 };
 use crate::{
@@ -39,9 +40,14 @@ pub unsafe extern "C" fn sw_context_call(
     // SAFETY: this function's contract is the same.
     unsafe {
         let both = || Ok((method.text("the method")?, request.bytes("the request")?));
-        waiting(context, response, error, both, |context, (method, request)| {
-            Ok(context.call(method, request))
-        })
+        waiting(
+            context,
+            Purpose::Asks,
+            response,
+            error,
+            both,
+            |context, (method, request)| Ok(context.call(method, request)),
+        )
     }
 }
 
@@ -63,6 +69,7 @@ pub unsafe extern "C" fn sw_context_call_async(
         let both = || Ok((method.text("the method")?, request.bytes("the request")?));
         starting(
             context,
+            Purpose::Asks,
             callback,
             user_data,
             error,

@@ -6,6 +6,7 @@ use stackwright::monitor::{Read, Registration};
 
 use super::{
     call::{Answer, error_of, starting, waiting},
+    failed_calls::Purpose,
     sw_context_t,
 };
 use crate::{
@@ -57,6 +58,7 @@ pub unsafe extern "C" fn sw_context_register(
     unsafe {
         waiting(
             context,
+            Purpose::Declares,
             registered,
             error,
             || registration.bytes("the registration"),
@@ -82,6 +84,7 @@ pub unsafe extern "C" fn sw_context_register_async(
     unsafe {
         starting(
             context,
+            Purpose::Declares,
             callback,
             user_data,
             error,
@@ -109,6 +112,7 @@ pub unsafe extern "C" fn sw_context_read(
     unsafe {
         waiting(
             context,
+            Purpose::Asks,
             registered,
             error,
             || read.bytes("the read"),
@@ -133,6 +137,7 @@ pub unsafe extern "C" fn sw_context_read_async(
     unsafe {
         starting(
             context,
+            Purpose::Asks,
             callback,
             user_data,
             error,

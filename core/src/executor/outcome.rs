@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::{
     error::Error,
     event::OperationStatus,
+    executor::StepOp,
     message::Text,
     provider::{ProviderError, ProviderStatus},
     resource::ResourceState,
@@ -19,7 +20,7 @@ pub(crate) struct Applied {
     /// Set when the real thing exists although the step failed.
     pub(crate) partial_failure: Option<Text>,
     /// What a refresh came to.
-    pub(crate) result_op: Option<crate::executor::StepOp>,
+    pub(crate) result_op: Option<StepOp>,
     /// Warnings about the resource.
     pub(crate) warnings: Vec<String>,
 }
@@ -30,7 +31,7 @@ pub struct StepOutcome {
     /// The record that there is now.
     pub new: Option<StateRef>,
     /// What a refresh came to; otherwise the step's own operation.
-    pub result_op: Option<crate::executor::StepOp>,
+    pub result_op: Option<StepOp>,
 }
 
 /// Why a step failed.
@@ -53,6 +54,12 @@ pub struct StepFailure {
 }
 
 impl StepFailure {
+    /// Returns whether the provider's answer to a step that makes something cannot be read, so that what it made is not known.
+    pub(super) fn hides_a_change(&self, op: StepOp) -> bool {
+        let makes = matches!(op, StepOp::Create | StepOp::CreateReplacement | StepOp::Update);
+        self.unreadable && makes
+    }
+
     /// Creates a failure of the engine's own making: nothing happened to the real thing.
     pub(crate) fn new(message: impl Into<Text>) -> Self {
         Self {

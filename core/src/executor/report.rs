@@ -97,7 +97,10 @@ impl Executor {
                 step: Arc::new(self.step_event(step, step.op, step.new.as_ref())),
                 duration: self.time_of(step),
                 failure: Some(StepError {
-                    status: failure.status,
+                    status: match failure.hides_a_change(step.op) {
+                        true => OperationStatus::Unknown,
+                        false => failure.status,
+                    },
                     error: error.clone().scrubbed(self.events.redactor()),
                 }),
             };

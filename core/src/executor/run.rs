@@ -91,11 +91,7 @@ impl Executor {
         // stays on record.
         let given_up =
             self.control.is_terminated() && failure.provider_status == Some(ProviderStatus::Cancelled);
-        let makes = matches!(
-            step.op,
-            StepOp::Create | StepOp::CreateReplacement | StepOp::Update
-        );
-        if !(given_up || failure.unreadable && makes) {
+        if !(given_up || failure.hides_a_change(step.op)) {
             self.record(operation, JournalRecord::Failure { op: step.op })
                 .await?;
         }

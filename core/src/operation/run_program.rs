@@ -139,7 +139,8 @@ impl Frame {
         // A program that fails because the run has ended adds nothing to why it ended.
         if !self.control.is_stopped() {
             let error = if error.is_reported() {
-                self.with_reason(error)
+                // What was told has no secrets either: only so the two can be compared.
+                self.with_reason(error.scrubbed(self.events.redactor()))
             } else {
                 error
             };

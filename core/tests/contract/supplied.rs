@@ -284,6 +284,11 @@ async fn malformed_documents_are_errors_that_name_what_and_where() {
             r#"{"version": 99, "deployment": {}}"#.to_owned(),
             "deployment version is too new",
         ),
+        (r#"{"version": 9}"#.to_owned(), "deployment version is too new"),
+        (
+            r#"{"version": 3, "deployment": {"resource": []}}"#.to_owned(),
+            "no resources, and an unknown member \"resource\"",
+        ),
         (
             r#"{"version": 3, "checkpoint": {"stack": "organization/shop/dev"}}"#.to_owned(),
             "no field 'deployment'",

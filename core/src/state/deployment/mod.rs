@@ -17,8 +17,8 @@ use sha2::{Digest as _, Sha256};
 
 pub use feature::features;
 pub(in crate::state) use free_form::maybe as maybe_free_form;
-pub(crate) use read::read_large_checkpoint;
 pub use read::{Checkpoint, SecretsAccess, read_checkpoint, read_deployment};
+pub(crate) use read::{NEWEST_VERSION, read_large_checkpoint};
 pub(in crate::state) use read::{check_record, decrypt, parse};
 use record::RecordsJson;
 pub use record::{RecordJson, StateJson};

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The newest version of the format.
-const NEWEST: u64 = 4;
+pub(crate) const NEWEST_VERSION: u64 = 4;
 
 /// Who may read the secrets of a snapshot.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
     let content = match envelope.version {
         // Before there were versions, what is now inside the envelope was the whole file.
         0 => std::str::from_utf8(bytes).map_err(|_| failed(malformed("it is not UTF-8")))?,
-        1..=NEWEST => {
+        1..=NEWEST_VERSION => {
             envelope.check_features().map_err(failed)?;
             envelope
                 .checkpoint
@@ -113,7 +113,7 @@ pub async fn read_deployment(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
     let envelope: Envelope<'_> = parse(bytes)?;
     match envelope.version {
         0 => return Err(malformed("this stack's deployment version is too old")),
-        1..=NEWEST => envelope.check_features()?,
+        1..=NEWEST_VERSION => envelope.check_features()?,
         _ => return Err(malformed("this stack's deployment version is too new")),
     }
     let deployment = envelope
@@ -153,7 +153,7 @@ impl Envelope<'_> {
     /// Features mean something from version 4 on.
     fn check_features(&self) -> Result<()> {
         match &self.features {
-            Some(features) if self.version >= NEWEST => feature::check(features),
+            Some(features) if self.version >= NEWEST_VERSION => feature::check(features),
             _ => Ok(()),
         }
     }
@@ -190,8 +190,8 @@ impl<'de, R: Deserialize<'de> + Default> WholeCheckpoint<R> {
     pub(super) fn read(bytes: &'de [u8]) -> Option<Self> {
         let whole: Self = parse(bytes).ok()?;
         let known = match whole.version {
-            1..NEWEST => true,
-            NEWEST => feature::check(whole.features.as_deref().unwrap_or_default()).is_ok(),
+            1..NEWEST_VERSION => true,
+            NEWEST_VERSION => feature::check(whole.features.as_deref().unwrap_or_default()).is_ok(),
             _ => false,
         };
         known.then_some(whole)

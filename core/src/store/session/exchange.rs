@@ -10,8 +10,8 @@ use crate::{
     state::{
         Snapshot,
         deployment::{
-            Layout, SecretsAccess, SecretsShown, read_checkpoint, read_deployment, write_checkpoint,
-            write_deployment,
+            Layout, NEWEST_VERSION, SecretsAccess, SecretsShown, read_checkpoint, read_deployment,
+            write_checkpoint, write_deployment,
         },
     },
     store::StackStorage,
@@ -93,7 +93,12 @@ impl StackStorage {
                 Ok(Snapshot::default())
             }
             Err(error) => Err(error),
-            Ok(snapshot) => self.refuse_foreign(&snapshot).map(|()| snapshot),
+            Ok(snapshot) => {
+                if snapshot.resources.is_empty() {
+                    refuse_unknown_members(&snapshot)?;
+                }
+                self.refuse_foreign(&snapshot).map(|()| snapshot)
+            }
         }
     }
 
@@ -134,11 +139,24 @@ impl StackStorage {
 fn is_without_deployment(document: &[u8]) -> bool {
     serde_json::from_slice::<BTreeMap<String, &RawValue>>(document).is_ok_and(|members| {
         members.iter().all(|(name, value)| match name.as_str() {
-            "version" | "features" => true,
+            "version" => (1..=NEWEST_VERSION).any(|version| value.get() == version.to_string()),
+            "features" => true,
             "deployment" => value.get() == "null",
             _ => false,
         })
     })
+}
+
+/// Refuses a state without resources that has a member of an unknown name: a misspelt one would make a new stack of it.
+fn refuse_unknown_members(snapshot: &Snapshot) -> Result<()> {
+    const KNOWN: [&str; 2] = ["snippets", "targetSnippets"];
+    match snapshot.extra.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(Error::new(
+            ErrorKind::State,
+            format!("the deployment has no resources, and an unknown member {name:?}"),
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +178,8 @@ mod tests {
             "[]",
             r#"{"resources": []}"#,
             r#"{"version": 3, "deployment": {}}"#,
+            r#"{"version": 9}"#,
+            r#"{"version": 0}"#,
             r#"{"version": 3, "checkpoint": {"stack": "organization/shop/dev"}}"#,
         ] {
             assert!(!is_without_deployment(document.as_bytes()), "{document}");
