@@ -647,8 +647,8 @@ typedef struct sw_runtime_options_t {
  * Says which resources a stack is to have. Runs on a thread of its own and may block; several runs may be under way
  * at the same time. Returns `SW_STATUS_OK`, or the status that it failed with: the one of a call that it made (the run
  * then fails with the error of the last call with that status), or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also
- * fails when a registration or an output was refused (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`): without it, the resource
- * would be deleted.
+ * fails when a registration or an output could not be read (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`): without it, the
+ * resource would be deleted. A program may do without what the engine refuses.
  *
  * The context is lent until the function has returned and every callback of its asynchronous calls has been called.
  */

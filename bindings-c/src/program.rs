@@ -24,8 +24,8 @@ pub const SW_PROGRAM_VERSION: u32 = 1;
 /// Says which resources a stack is to have. Runs on a thread of its own and may block; several runs may be under way
 /// at the same time. Returns `SW_STATUS_OK`, or the status that it failed with: the one of a call that it made (the run
 /// then fails with the error of the last call with that status), or `SW_STATUS_PROGRAM` after `sw_context_fail`. The run also
-/// fails when a registration or an output was refused (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`): without it, the resource
-/// would be deleted.
+/// fails when a registration or an output could not be read (`SW_STATUS_INVALID_INPUT`, `SW_STATUS_MISUSE`): without it, the
+/// resource would be deleted. A program may do without what the engine refuses.
 ///
 /// The context is lent until the function has returned and every callback of its asynchronous calls has been called.
 pub type sw_run_t = Option<unsafe extern "C" fn(user_data: *mut c_void, context: *mut sw_context_t) -> i32>;

@@ -53,17 +53,12 @@ impl sw_context_t {
         self.shared.block_on_to_the_end(self.until_ended(call))
     }
 
-    fn start(
-        &self,
-        purpose: Purpose,
-        delivery: Delivery,
-        call: impl Future<Output = Answer> + Send + 'static,
-    ) {
+    fn start(&self, delivery: Delivery, call: impl Future<Output = Answer> + Send + 'static) {
         let call = self.until_ended(call);
         let token = self.calls.token();
         let failed_calls = Arc::clone(&self.failed_calls);
         let task = async move {
-            delivery.deliver(failed_calls.keep(purpose, call.await));
+            delivery.deliver(failed_calls.keep(Purpose::Asks, call.await));
             drop(token);
         };
         self.shared.tasks.spawn_on(task, &self.shared.handle);
@@ -92,8 +87,10 @@ pub(super) unsafe fn waiting<A, F: Future<Output = Answer> + Send + 'static>(
         // SAFETY: null or alive by this function's contract.
         let context = unsafe { live(context, "the context") }?;
         ensure_may_block()?;
-        let called = || context.wait(call(context, arguments()?)?);
-        let answer = context.failed_calls.keep(purpose, called())?;
+        let called = || call(context, arguments()?);
+        let call = context.failed_calls.keep(purpose, called())?;
+        // What the engine refuses was declared: a program may do without it.
+        let answer = context.failed_calls.keep(Purpose::Asks, context.wait(call))?;
         if let (Some(place), Some(answer)) = (place, answer) {
             place.fill(sw_bytes_t::boxed(answer));
         }
@@ -126,7 +123,7 @@ pub(super) unsafe fn starting<A, F: Future<Output = Answer> + Send + 'static>(
             call(context, arguments()?)
         };
         let call = context.failed_calls.keep(purpose, called())?;
-        context.start(purpose, context.delivery(callback, user_data)?, call);
+        context.start(context.delivery(callback, user_data)?, call);
         Ok(())
     };
     // SAFETY: `error` is null or writable by this function's contract.

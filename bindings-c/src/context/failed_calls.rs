@@ -13,7 +13,8 @@ use crate::{
 /// What a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// It declares a resource or an output, whose absence means that it is to be deleted.
+    /// It declares a resource or an output, whose absence means that it is to be deleted. Refused is what never reaches the
+    /// engine, because it cannot be read.
     Declares,
     /// It asks, or says something.
     Asks,
