@@ -64,8 +64,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] for a bad name, organization or tag, [`crate::ErrorKind::NotFound`] for a stack that is to
-    /// be selected and does not exist, [`crate::ErrorKind::Conflict`] for one that is to be created and exists; whatever the
-    /// store fails with.
+    /// be selected and does not exist, [`crate::ErrorKind::Conflict`] for one that is to be created and exists; those of
+    /// the store.
     pub async fn stack(&self, name: &str, settings: StackSettings) -> Result<Stack> {
         Stack::open(Arc::clone(&self.0), StackName::parse(name)?, settings).await
     }

@@ -118,7 +118,7 @@ fn near_names(name: &str, known: &[String]) -> String {
     }
 }
 
-/// Returns how many characters have to be added, removed or changed to make one text of the other, whatever their case.
+/// Returns how many characters have to be added, removed or changed to make one text of the other. Case does not count.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to) = (from.to_lowercase(), to.to_lowercase());
     let to: Vec<char> = to.chars().collect();

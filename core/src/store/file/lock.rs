@@ -95,10 +95,10 @@ impl Held {
         self.owner == std::process::id()
     }
 
-    /// Notes who holds the lock. Without the note (the disk may be full) the lock is only never replaced.
+    /// Writes the owner into the lock's file. A file that names no owner (the disk may be full) is a lock that is never replaced.
     ///
-    /// A text that cannot be written, on a full disk, leaves a file that names no owner. One that cannot be emptied may name
-    /// a dead owner, whose lock others replace: then the lock is not taken.
+    /// # Errors
+    /// When the file cannot be emptied: it may name a dead owner, whose lock others replace.
     fn record_owner(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_vec(&ProcessIdentity::of(self.owner)).unwrap_or_default();
         let mut file = &self.file;

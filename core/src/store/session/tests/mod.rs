@@ -213,7 +213,7 @@ async fn a_journal_that_leads_to_an_invalid_state_replaces_nothing_and_can_be_im
     let document = br#"{"version": 3, "deployment": {"manifest": {"time": "2026-01-01T00:00:00Z", "magic": "", "version": ""}}}"#;
     stack.import(&Base64Provider, document).await.unwrap();
     assert!(names(&stack.load(&Base64Provider).await.unwrap().snapshot).is_empty());
-    // What nobody could use is kept all the same.
+    // The journal that led to it is kept under another name.
     let kept = store.list("").await.unwrap();
     assert!(
         kept.iter()
