@@ -11,14 +11,17 @@ use stackwright::{
 pub(crate) struct Selection(String);
 
 impl Selection {
-    /// Selects the names that begin with `prefix`.
+    /// Selects the names that begin with `prefix`; a number at its end stands for itself only.
     pub(crate) const fn new(prefix: String) -> Self {
         Self(prefix)
     }
 
     /// Tells whether a figure is asked for.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        name.starts_with(&self.0)
+        name.strip_prefix(self.0.as_str()).is_some_and(|rest| {
+            let is_within_number = self.0.ends_with(|last: char| last.is_ascii_digit());
+            !(is_within_number && rest.starts_with(|next: char| next.is_ascii_digit()))
+        })
     }
 
     /// Tells whether a figure whose name begins with `prefix` can be asked for.

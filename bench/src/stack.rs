@@ -69,9 +69,11 @@ pub(crate) fn instant_engine(folder: &Path) -> Result<Engine> {
     engine(store, Echo::instant(runtime.clock))
 }
 
-/// Opens a stack.
+/// Opens a stack, which is created unless it exists.
 pub(crate) async fn open(engine: &Engine, name: &str) -> Result<Stack> {
-    engine.stack(name, StackSettings::default()).await
+    engine
+        .create_or_select_stack(name, StackSettings::default())
+        .await
 }
 
 /// Runs an operation to its end; a failed one is an error.

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use rustc_hash::FxHashMap;
@@ -20,9 +20,8 @@ pub(super) struct Parents(Mutex<Legacies>);
 #[derive(Default)]
 struct Legacies {
     of: FxHashMap<Urn, Arc<Legacy>>,
-    /// The last ones that were recorded, before and after their default provider was found: most resources hand down what
-    /// the one before does, and share it.
-    last: [Arc<Legacy>; 2],
+    /// The last one that was recorded: most resources hand down what the one before does, and share it.
+    last: Arc<Legacy>,
 }
 
 /// What one resource hands down.
@@ -32,8 +31,12 @@ struct Legacy {
     retain_on_delete: Option<bool>,
     deleted_with: Option<Urn>,
     provider: String,
-    /// The type's package and how the registration chooses its default provider, until that has been found.
+    /// The type's package and how the registration chooses its default provider.
     choice: Option<(String, PackageChoice)>,
+    /// True when the choice leaves all to the engine, as that of most resources does.
+    is_plain: bool,
+    /// The provider that the choice has led to: the same choice leads to the same provider.
+    found: OnceLock<String>,
     providers: BTreeMap<String, String>,
 }
 
@@ -44,10 +47,11 @@ impl Parents {
         let Some(parent) = &registration.parent else {
             return;
         };
-        let parents = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let parents = self.lock();
         let Some(legacy) = parents.of.get(parent) else {
             return;
         };
+        let handed_down = legacy.found.get().unwrap_or(&legacy.provider);
         registration.protect = registration.protect.or(legacy.protect);
         registration.retain_on_delete = registration.retain_on_delete.or(legacy.retain_on_delete);
         if registration.options.deleted_with.is_none() {
@@ -58,10 +62,9 @@ impl Parents {
             let package = registration.resource_type.package();
             if provider.is_empty() && !registration.resource_type.is_provider() {
                 let choice = legacy.choice.as_ref().filter(|(handed, _)| handed == package);
-                if provider_package(&legacy.provider) == package {
-                    provider.clone_from(&legacy.provider);
+                if provider_package(handed_down) == package {
+                    provider.clone_from(handed_down);
                 } else if let Some((_, choice)) = choice {
-                    // The same choice leads to the same provider.
                     registration.package.clone_from(choice);
                 } else if let Some(inherited) = legacy.providers.get(package) {
                     provider.clone_from(inherited);
@@ -69,9 +72,9 @@ impl Parents {
             }
         } else {
             // One that the component gives its children itself counts more than its parent's.
-            let inherited = provider_package(&legacy.provider);
+            let inherited = provider_package(handed_down);
             if provider.is_empty() && !registration.providers.contains_key(inherited) {
-                provider.clone_from(&legacy.provider);
+                provider.clone_from(handed_down);
             }
             for (package, inherited) in &legacy.providers {
                 registration
@@ -84,52 +87,35 @@ impl Parents {
 
     /// Returns the provider that a component hands down for a package.
     pub(super) fn provider_for(&self, parent: &Urn, package: &str) -> Option<String> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .of
-            .get(parent)?
-            .providers
-            .get(package)
-            .cloned()
+        self.lock().of.get(parent)?.providers.get(package).cloned()
     }
 
-    /// Records what a claimed registration hands down, before its default provider has been found; nothing is kept for the
-    /// many that hand down nothing.
+    /// Records what a claimed registration hands down, before its default provider has been found; nothing is kept of one that
+    /// hands down nothing.
     pub(super) fn record(&self, urn: &Urn, registration: &Registration, goal: &Goal) {
-        let given = Given {
-            registration,
-            goal,
-            provider: &registration.package.provider,
-            is_found: false,
-        };
-        self.insert(urn, &given);
-    }
-
-    /// Records the default provider that was found for a registration.
-    pub(super) fn record_found(&self, urn: &Urn, registration: &Registration, goal: &Goal) {
-        let given = Given {
-            registration,
-            goal,
-            provider: &goal.provider,
-            is_found: true,
-        };
-        self.insert(urn, &given);
-    }
-
-    fn insert(&self, urn: &Urn, given: &Given<'_>) {
-        let mut legacies = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = Given { registration, goal };
+        let mut legacies = self.lock();
         let Legacies { of, last } = &mut *legacies;
-        if given.is(&Legacy::default()) {
+        if given.is_nothing() {
             // A registration of the same URN that was given back may have left something.
             of.remove(urn);
             return;
         }
-        let last = &mut last[usize::from(given.is_found)];
         if !given.is(last) {
             *last = Arc::new(given.to_legacy());
         }
         of.insert(urn.clone(), Arc::clone(last));
+    }
+
+    /// Records the default provider that was found for a registration.
+    pub(super) fn record_found(&self, urn: &Urn, provider: &str) {
+        if let Some(legacy) = self.lock().of.get(urn) {
+            legacy.found.get_or_init(|| provider.to_owned());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Legacies> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -157,9 +143,6 @@ struct Given<'a> {
     registration: &'a Registration,
     /// Has taken over the registration's options.
     goal: &'a Goal,
-    provider: &'a str,
-    /// True once the default provider has been found, where there is one.
-    is_found: bool,
 }
 
 impl Given<'_> {
@@ -172,7 +155,11 @@ impl Given<'_> {
         }
     }
 
-    /// Returns the type's package and the choice of a default provider that is still to be found.
+    fn provider(&self) -> &str {
+        &self.registration.package.provider
+    }
+
+    /// Returns the type's package and the choice of a default provider.
     fn choice(&self) -> Option<(&str, &PackageChoice)> {
         let Registration {
             resource_type,
@@ -180,18 +167,29 @@ impl Given<'_> {
             custom,
             ..
         } = self.registration;
-        let is_open = *custom && !resource_type.is_provider() && !self.is_found && self.provider.is_empty();
+        let is_open = *custom && !resource_type.is_provider() && package.provider.is_empty();
         is_open.then(|| (resource_type.package(), package))
     }
 
+    fn is_nothing(&self) -> bool {
+        self.choice().is_none() && self.is(&Legacy::default())
+    }
+
+    /// Compares before anything is copied; every registration comes by here.
     fn is(&self, legacy: &Legacy) -> bool {
-        let choice = legacy.choice.as_ref();
-        legacy.protect == self.registration.protect
+        let is_same_choice = match (&legacy.choice, self.choice()) {
+            (None, None) => true,
+            (Some((package, choice)), Some((given, other))) => {
+                package == given && (legacy.is_plain && other.is_plain() || choice == other)
+            }
+            _ => false,
+        };
+        is_same_choice
+            && legacy.protect == self.registration.protect
             && legacy.retain_on_delete == self.registration.retain_on_delete
             && legacy.deleted_with == self.goal.options.deleted_with
-            && legacy.provider == self.provider
+            && legacy.provider == self.provider()
             && legacy.providers == *self.providers()
-            && choice.map(|(package, choice)| (package.as_str(), choice)) == self.choice()
     }
 
     fn to_legacy(&self) -> Legacy {
@@ -200,8 +198,10 @@ impl Given<'_> {
             protect: self.registration.protect,
             retain_on_delete: self.registration.retain_on_delete,
             deleted_with: self.goal.options.deleted_with.clone(),
-            provider: self.provider.to_owned(),
+            provider: self.provider().to_owned(),
             choice: choice.map(|(package, choice)| (package.to_owned(), choice.clone())),
+            is_plain: choice.is_some_and(|(_, choice)| choice.is_plain()),
+            found: OnceLock::new(),
             providers: self.providers().clone(),
         }
     }

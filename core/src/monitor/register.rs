@@ -193,7 +193,7 @@ impl Monitor {
             goal.provider = serving.text;
             if registration.package.provider.is_empty() {
                 // Children inherit the provider that was found.
-                self.0.parents.record_found(claim.urn(), &registration, &goal);
+                self.0.parents.record_found(claim.urn(), &goal.provider);
             }
         }
         if let Some(package) = registration.resource_type.provided_package() {

@@ -63,6 +63,24 @@ pub struct PackageChoice {
     pub package_ref: String,
 }
 
+impl PackageChoice {
+    /// Tells whether the request leaves all to the engine.
+    pub(crate) fn is_plain(&self) -> bool {
+        let Self {
+            provider,
+            version,
+            download_url,
+            checksums,
+            package_ref,
+        } = self;
+        provider.is_empty()
+            && version.is_empty()
+            && download_url.is_empty()
+            && package_ref.is_empty()
+            && checksums.is_empty()
+    }
+}
+
 /// What a registration or a read came to.
 #[derive(Clone, Debug)]
 pub struct Registered {

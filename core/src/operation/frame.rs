@@ -124,12 +124,9 @@ impl Frame {
             };
             return self.perform_loaded(work, snapshot, None, began).await;
         }
-        if creates {
-            self.stack.create_if_new().await?;
-        }
         let lock = self.stack.storage.lock_for(self.kind.name()).await?;
         // Also where code of the host panics: the stack is free before anybody hears of the end.
-        let result = AssertUnwindSafe(self.perform_locked(work, began))
+        let result = AssertUnwindSafe(self.perform_locked(work, creates, began))
             .catch_unwind()
             .await;
         if result.is_err() {
@@ -173,9 +170,15 @@ impl Frame {
         Ok(loaded)
     }
 
-    async fn perform_locked(&self, work: &mut Work, began: Duration) -> Result<()> {
+    async fn perform_locked(&self, work: &mut Work, creates: bool, began: Duration) -> Result<()> {
         let storage = &self.stack.storage;
-        let loaded = self.load().await?;
+        let loaded = match self.load().await {
+            Err(error) if creates && error.kind() == ErrorKind::NotFound => {
+                self.stack.create_if_new().await?;
+                self.load().await?
+            }
+            loaded => loaded?,
+        };
         let mut snapshot = loaded.snapshot.clone();
         if snapshot.secrets.is_none() {
             snapshot.secrets = Some(self.stack.new_secrets(&self.secrets()).await?);

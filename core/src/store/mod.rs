@@ -139,6 +139,16 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
+    /// As [`Self::copy`], for a caller that replaces `from` by a put at once: until then both may share one content, to which a
+    /// write past the store would show in both. Costs the same for every length where the store can share, and is durable
+    /// with the put.
+    ///
+    /// # Errors
+    /// As for [`Self::copy`].
+    async fn retain(&self, from: &str, to: &str) -> Result<()> {
+        self.copy(from, to).await
+    }
+
     /// Takes the exclusive lock of `name`, which ends with the returned guard, or with this process.
     ///
     /// It guards against others of this engine only; the reference engine's lock files are a matter of the layout.

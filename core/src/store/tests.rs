@@ -166,6 +166,27 @@ async fn a_copy_and_its_original_change_apart() {
 }
 
 #[tokio::test]
+async fn what_is_retained_of_an_object_stays_when_that_is_replaced() {
+    on_each(|store| async move {
+        store.put("a", "1".into(), Condition::Any).await.unwrap();
+        store.put("b", "0".into(), Condition::Any).await.unwrap();
+        // A writer that dies after retaining is followed by one that does it again.
+        store.retain("a", "b").await.unwrap();
+        store.retain("a", "b").await.unwrap();
+        store.put("a", "2".into(), Condition::Any).await.unwrap();
+        store.append("b", "3".into(), Condition::Any).await.unwrap();
+        store.append("a", "4".into(), Condition::Any).await.unwrap();
+        for (key, expected) in [("a", "24"), ("b", "13")] {
+            assert_eq!(text(store.get(key).await.unwrap()).unwrap(), expected, "{key}");
+        }
+        let error = store.retain("nothing", "c").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotFound);
+        assert_eq!(keys(&*store, "").await, ["a", "b"]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_listing_has_the_keys_with_the_prefix_in_order() {
     on_each(|store| async move {
         for key in [
@@ -279,6 +300,80 @@ async fn a_listing_skips_sidecars_locks_and_temporary_files() {
     assert_eq!(keys(&store, "").await, ["s/dev.json"]);
     store.delete("s/dev.json").await.unwrap();
     assert!(!folder.path().join("s/dev.json.attrs").exists());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_was_retained_twice_shares_no_file_with_its_origin() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let store = file_store(folder.path());
+    let links = |name: &str| fs::metadata(folder.path().join(name)).unwrap().nlink();
+    store.put("a", "1".into(), Condition::Any).await.unwrap();
+    store.retain("a", "b").await.unwrap();
+    assert_eq!(links("a"), 2, "retaining costs no copy");
+    store.retain("a", "b").await.unwrap();
+    assert_eq!((links("a"), links("b")), (1, 1));
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        3,
+        "no temporary file is left"
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn copies_in_the_history_share_a_file_with_each_other_only_until_the_origin_changes() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let store = file_store(folder.path());
+    let origin = ".pulumi/stacks/p/dev.json";
+    let copy = |number: u32| format!(".pulumi/history/p/dev/dev-{number}.checkpoint.json");
+    let path = |number| folder.path().join(copy(number));
+    let inode = |number| fs::metadata(path(number)).unwrap().ino();
+    store.put(origin, "1".into(), Condition::Any).await.unwrap();
+    for number in 0..3 {
+        store.copy(origin, &copy(number)).await.unwrap();
+    }
+    assert_eq!((inode(1), inode(2)), (inode(0), inode(0)));
+    assert_ne!(inode(0), fs::metadata(folder.path().join(origin)).unwrap().ino());
+    // Another program restores the origin in place, then changes a copy.
+    fs::write(folder.path().join(origin), "21").unwrap();
+    store.copy(origin, &copy(3)).await.unwrap();
+    fs::write(path(3), "changed").unwrap();
+    store.copy(origin, &copy(4)).await.unwrap();
+    let read = |number| fs::read_to_string(path(number)).unwrap();
+    assert_eq!(
+        (read(2), read(3), read(4)),
+        ("1".into(), "changed".into(), "21".into())
+    );
+    fs::remove_file(path(4)).unwrap();
+    store.copy(origin, &copy(5)).await.unwrap();
+    assert_eq!(read(5), "21");
+}
+
+#[tokio::test]
+async fn the_digest_of_what_a_store_has_written_is_compared_once_another_program_has_written_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = file_store(folder.path());
+    let key = ".pulumi/stacks/p/dev.json";
+    let digest = async |store: &FileStore| store.get_with_digest(key).await.unwrap().unwrap().1;
+    store.put(key, "1".into(), Condition::Any).await.unwrap();
+    assert_eq!(digest(&store).await, None, "it is known");
+    assert!(
+        digest(&file_store(folder.path())).await.is_some(),
+        "another store does not know it"
+    );
+    let path = folder.path().join(key);
+    let mut changed = fs::read(&path).unwrap();
+    changed.push(b'2');
+    fs::write(&path, changed).unwrap();
+    assert!(digest(&store).await.is_some());
+    store.put(key, "3".into(), Condition::Any).await.unwrap();
+    assert_eq!(digest(&store).await, None);
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "3").unwrap();
+    assert!(digest(&store).await.is_some());
 }
 
 #[tokio::test]

@@ -1,23 +1,27 @@
 //! The files below the file store: readings with versions, and writes that are durable and conditional.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fs::{self, File},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Mutex, PoisonError},
 };
 
 use super::{
+    copies::Copies,
     lock::wait_for_writes,
     sidecar,
-    system::{again_when_absent, create_private, failure, is_absent, remove_empty, sync_folder, version},
+    system::{
+        self, Stamp, again_when_absent, create_private, failure, is_absent, is_named, is_private,
+        opened_large, remove_empty, stamp, sync_folder, version,
+    },
     temporary::Temporary,
 };
 use crate::{
     error::Result,
-    runtime::{Clock, Random},
-    store::{Condition, Md5Digest, Object, Version, changed, not_found},
+    runtime::Runtime,
+    store::{Condition, Md5Digest, Object, Version, changed, layout, not_found},
 };
 
 /// The folder of the store's own lock files, which is not part of the keys.
@@ -32,19 +36,23 @@ pub(super) struct Written {
 /// The files below one folder.
 pub(super) struct Disk {
     root: PathBuf,
-    pub(super) random: Arc<dyn Random>,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(super) runtime: Runtime,
     /// Folders that were swept of abandoned temporary files.
     pub(super) swept: Mutex<HashSet<PathBuf>>,
+    /// The objects with sidecars that this store has written last, by key: as long as the file is the same, its digest is known
+    /// to be the recorded one.
+    own: Mutex<HashMap<String, Stamp>>,
+    copies: Copies,
 }
 
 impl Disk {
-    pub(super) fn new(root: PathBuf, random: Arc<dyn Random>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(root: PathBuf, runtime: Runtime) -> Self {
         Self {
             root,
-            random,
-            clock,
+            runtime,
             swept: Mutex::default(),
+            own: Mutex::default(),
+            copies: Copies::default(),
         }
     }
 
@@ -57,6 +65,10 @@ impl Disk {
     }
 
     pub(super) fn read(&self, key: &str) -> Result<Option<Object>> {
+        Ok(self.read_stamped(key)?.map(|(object, _)| object))
+    }
+
+    fn read_stamped(&self, key: &str) -> Result<Option<(Object, Stamp)>> {
         let path = self.path(key);
         let failed = |error| failure("reading", &path, error);
         let mut file = match File::open(&path) {
@@ -70,22 +82,33 @@ impl Disk {
         }
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
         file.read_to_end(&mut bytes).map_err(failed)?;
-        Ok(Some(Object {
+        let object = Object {
             bytes: bytes.into(),
             version: version(&metadata),
-        }))
+        };
+        Ok(Some((object, stamp(&metadata))))
     }
 
-    /// Reads a file together with the digest in its sidecar, unless another process replaces the file at that moment.
+    /// Reads a file together with the digest in its sidecar. There is none where another process replaces the file at that
+    /// moment, and where the file is the one that this store has written: then nothing has to be compared.
     pub(super) fn read_with_digest(&self, key: &str) -> Result<Option<(Object, Option<Md5Digest>)>> {
         let path = self.path(key);
         let before = sidecar::read(&path);
-        let object = self.read(key)?;
+        let Some((object, stamp)) = self.read_stamped(key)? else {
+            return Ok(None);
+        };
+        if self.own().get(key) == Some(&stamp) {
+            return Ok(Some((object, None)));
+        }
         let is_steady = before.is_some() && sidecar::read(&path) == before;
         let digest = before
             .filter(|_| is_steady)
             .and_then(|text| sidecar::decode(&text));
-        Ok(object.map(|object| (object, digest)))
+        Ok(Some((object, digest)))
+    }
+
+    fn own(&self) -> std::sync::MutexGuard<'_, HashMap<String, Stamp>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes a content beside its target and makes it durable.
@@ -115,6 +138,12 @@ impl Disk {
         let path = self.path(key);
         let Written { temporary, version } = written;
         self.replace(temporary, key, condition, digest.map(sidecar::encode))?;
+        if digest.is_some()
+            && let Ok(metadata) = fs::metadata(&path)
+            && system::version(&metadata) == version
+        {
+            self.own().insert(key.to_owned(), stamp(&metadata));
+        }
         sync_folder(&path)?;
         Ok(version)
     }
@@ -143,12 +172,22 @@ impl Disk {
         if sidecar::is_kept_for(key) {
             sidecar::remove(&path)?;
         }
+        self.own().remove(key);
+        let replaced = opened_large(&path);
         fs::rename(&temporary.0, &path).map_err(|error| failure("replacing", &path, error))?;
         temporary.placed();
+        self.free(replaced);
         if let Some(text) = sidecar {
             sidecar::write(&path, &text);
         }
         Ok(())
+    }
+
+    /// Closes a file that has no name any more in the background: to free many blocks takes the system a while.
+    fn free(&self, file: Option<File>) {
+        if let Some(file) = file {
+            drop(self.runtime.spawner.spawn_blocking(move || drop(file)));
+        }
     }
 
     pub(super) fn check(&self, path: &Path, key: &str, condition: &Condition) -> Result<()> {
@@ -173,18 +212,51 @@ impl Disk {
         if source == target {
             return Ok(());
         }
-        let mut original = File::open(&source).map_err(|error| {
-            if is_absent(&error) {
-                not_found(from)
-            } else {
-                failure("copying", &source, error)
-            }
-        })?;
+        let mut original = open_origin(&source, from)?;
+        let failed = |error| failure("copying", &source, error);
+        let origin = stamp(&original.metadata().map_err(failed)?);
         let sidecar = sidecar::is_kept_for(to).then(|| sidecar::read(&source)).flatten();
-        let (temporary, mut file) = self.create_beside(&target)?;
-        // Where the file system can, both share their blocks until one of them is written.
-        io::copy(&mut original, &mut file).map_err(|error| failure("writing", &temporary.0, error))?;
+        let is_history = to.starts_with(layout::HISTORY);
+        let last = is_history.then(|| self.copies.of(from, &origin)).flatten();
+        let temporary = match last.and_then(|last| self.named_again(&last, &target)) {
+            Some(temporary) => temporary,
+            None => {
+                let (temporary, mut file) = self.create_beside(&target)?;
+                // Where the file system can, both share their blocks until one of them is written.
+                io::copy(&mut original, &mut file)
+                    .map_err(|error| failure("writing", &temporary.0, error))?;
+                temporary
+            }
+        };
+        self.replace(temporary, to, &Condition::Any, sidecar)?;
+        if is_history {
+            self.copies.note(from, origin, target);
+        }
+        Ok(())
+    }
+
+    /// Gives the content of `from` a second name, for a caller that gives `from` another content at once. Copies it where the file
+    /// system knows no second names.
+    pub(super) fn retain(&self, from: &str, to: &str) -> Result<()> {
+        let (source, target) = (self.path(from), self.path(to));
+        let original = open_origin(&source, from)?;
+        // A writer that died in between has left both names to one file; to rename one to the other would do nothing.
+        let is_done = is_named(&original, &target);
+        if is_done || !fs::symlink_metadata(&source).is_ok_and(|metadata| is_private(&metadata)) {
+            return self.copy(from, to);
+        }
+        let Some(temporary) = self.named_again(&source, &target) else {
+            return self.copy(from, to);
+        };
+        let sidecar = sidecar::is_kept_for(to).then(|| sidecar::read(&source)).flatten();
         self.replace(temporary, to, &Condition::Any, sidecar)
+    }
+
+    /// Gives a file a second, temporary name beside `target`; `None` where the file system knows no second names.
+    fn named_again(&self, file: &Path, target: &Path) -> Option<Temporary> {
+        let temporary = self.temporary(target).ok()?;
+        fs::hard_link(file, &temporary.0).ok()?;
+        Some(temporary)
     }
 
     /// Removes a folder below the store's own, and those above it, as long as they are empty.
@@ -206,14 +278,25 @@ impl Disk {
 
     pub(super) fn remove(&self, key: &str) -> Result<()> {
         let path = self.path(key);
+        self.own().remove(key);
+        let removed = opened_large(&path);
         match fs::remove_file(&path) {
             Ok(()) => {}
             Err(error) if is_absent(&error) => return Ok(()),
             Err(error) => return Err(failure("removing", &path, error)),
         }
+        self.free(removed);
         if let Err(error) = sidecar::remove(&path) {
             tracing::debug!(%error, "the sidecar of a removed object remains");
         }
         sync_folder(&path)
     }
+}
+
+/// Opens a file to copy it.
+fn open_origin(path: &Path, key: &str) -> Result<File> {
+    File::open(path).map_err(|error| match is_absent(&error) {
+        true => not_found(key),
+        false => failure("copying", path, error),
+    })
 }

@@ -4,11 +4,12 @@
 //! explicitly, and the file names the owner: a lock whose owner has ended is replaced although a child still holds it.
 
 use std::{
+    borrow::Cow,
     collections::HashSet,
     fs::{self, File, TryLockError},
     io::Write as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use super::{
@@ -25,13 +26,17 @@ const WRITES: &str = ".writes";
 
 /// The names that this store holds, for file systems on which locks do not conflict within one process.
 #[derive(Default)]
-pub(super) struct Locks(Arc<Mutex<HashSet<String>>>);
+pub(super) struct Locks {
+    held: Arc<Mutex<HashSet<String>>>,
+    /// The process that has made the store. A child that it has forked is another one.
+    own: OnceLock<ProcessIdentity>,
+}
 
 impl Locks {
     /// Takes a lock, or fails at once when it is held elsewhere.
     pub(super) fn take(&self, disk: &Disk, name: &str) -> Result<FileLock> {
         let fresh = self
-            .0
+            .held
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(name.to_owned());
@@ -39,7 +44,7 @@ impl Locks {
             return Err(locked(name));
         }
         let claim = Claim {
-            held: Arc::clone(&self.0),
+            held: Arc::clone(&self.held),
             name: name.to_owned(),
         };
         // A lock and the record of its owner change together.
@@ -51,7 +56,7 @@ impl Locks {
                 Ok(()) if !is_named(&file, &path) => {}
                 Ok(()) => {
                     let held = Held::new(file);
-                    held.record_owner(&path)?;
+                    held.record_owner(&path, &self.identity(held.owner))?;
                     return Ok(FileLock {
                         held,
                         _claim: claim,
@@ -66,6 +71,16 @@ impl Locks {
                 Err(TryLockError::WouldBlock) => return Err(locked(name)),
                 Err(TryLockError::Error(error)) => return Err(failure("locking", &path, error)),
             }
+        }
+    }
+}
+
+impl Locks {
+    /// Returns the identity of this process.
+    fn identity(&self, pid: u32) -> Cow<'_, ProcessIdentity> {
+        match self.own.get_or_init(|| ProcessIdentity::of(pid)) {
+            own if own.pid == pid => Cow::Borrowed(own),
+            _ => Cow::Owned(ProcessIdentity::of(pid)),
         }
     }
 }
@@ -99,8 +114,8 @@ impl Held {
     ///
     /// # Errors
     /// When the file cannot be emptied: it may name a dead owner, whose lock others replace.
-    fn record_owner(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_vec(&ProcessIdentity::of(self.owner)).unwrap_or_default();
+    fn record_owner(&self, path: &Path, owner: &ProcessIdentity) -> Result<()> {
+        let text = serde_json::to_vec(owner).unwrap_or_default();
         let mut file = &self.file;
         file.set_len(0)
             .map_err(|error| failure("emptying", path, error))?;

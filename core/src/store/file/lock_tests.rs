@@ -25,7 +25,7 @@ impl Drop for Heir {
 
 fn disk(folder: &Path) -> Disk {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
-    Disk::new(folder.to_owned(), runtime.random, runtime.clock)
+    Disk::new(folder.to_owned(), runtime)
 }
 
 fn is_free(disk: &Disk) -> bool {

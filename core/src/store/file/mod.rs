@@ -1,6 +1,7 @@
 //! The file store: objects as files below a folder, written so that a crash leaves either the old or the new content.
 
 mod append;
+mod copies;
 mod disk;
 mod listing;
 mod lock;
@@ -24,7 +25,8 @@ use crate::{
 };
 pub(super) use sidecar::digest;
 
-/// From this length on the digest of a content is made while the content is written.
+/// From this length in bytes on the digest of a content is made while the content is written, and the blocks of a file that was
+/// replaced or removed are freed in the background.
 const LARGE: usize = 1 << 20;
 
 /// A store below a folder, the layout of which is that of the reference engine's file backend.
@@ -60,7 +62,7 @@ impl FileStore {
         // Collecting the components leaves out `.` segments and doubled separators.
         let root: PathBuf = root.components().collect();
         Ok(Self(Arc::new(Inner {
-            disk: Disk::new(root, Arc::clone(&runtime.random), Arc::clone(&runtime.clock)),
+            disk: Disk::new(root, runtime.clone()),
             appenders: Appenders::default(),
             locks: Locks::default(),
             runtime,
@@ -179,6 +181,18 @@ impl Store for FileStore {
             inner.appenders.forget(&from);
             inner.appenders.forget(&to);
             inner.disk.copy(&from, &to)
+        })
+        .await
+    }
+
+    async fn retain(&self, from: &str, to: &str) -> Result<()> {
+        check_key(from)?;
+        check_key(to)?;
+        let (from, to) = (from.to_owned(), to.to_owned());
+        self.blocking(move |inner| {
+            inner.appenders.forget(&from);
+            inner.appenders.forget(&to);
+            inner.disk.retain(&from, &to)
         })
         .await
     }

@@ -30,6 +30,18 @@ pub(super) fn create_private(path: &Path) -> io::Result<File> {
     private(File::options().write(true).create_new(true)).open(path)
 }
 
+/// Tells whether a file, which is no symbolic link, can be read by its owner only.
+#[cfg(unix)]
+pub(super) fn is_private(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    metadata.is_file() && metadata.permissions().mode() & 0o777 == 0o600
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_private(metadata: &Metadata) -> bool {
+    metadata.is_file()
+}
+
 /// How often something is tried that needs a folder, which another store may have removed because it was empty.
 const TRIES: usize = 32;
 
@@ -156,6 +168,36 @@ pub(super) fn version(metadata: &Metadata) -> Version {
 #[cfg(not(unix))]
 pub(super) fn version(metadata: &Metadata) -> Version {
     format!("{:x}-{:x}", modified(metadata).as_nanosecond(), metadata.len()).into()
+}
+
+/// Tells apart all states of a file, except those within one tick of the file system's clock: each write and each new name changes
+/// its last part, which no program can set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp(Version, i64, i64);
+
+#[cfg(unix)]
+pub(super) fn stamp(metadata: &Metadata) -> Stamp {
+    use std::os::unix::fs::MetadataExt as _;
+    Stamp(version(metadata), metadata.ctime(), metadata.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+pub(super) fn stamp(metadata: &Metadata) -> Stamp {
+    Stamp(version(metadata), 0, 0)
+}
+
+/// Opens a large file that is about to lose its name, so that its blocks are freed when it is closed.
+#[cfg(unix)]
+pub(super) fn opened_large(path: &Path) -> Option<File> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    let is_large = metadata.is_file() && metadata.len() >= super::LARGE as u64;
+    is_large.then(|| File::open(path).ok()).flatten()
+}
+
+/// Opens nothing: elsewhere an open file cannot be replaced.
+#[cfg(not(unix))]
+pub(super) fn opened_large(_path: &Path) -> Option<File> {
+    None
 }
 
 pub(super) fn modified(metadata: &Metadata) -> Timestamp {

@@ -40,7 +40,7 @@ impl Disk {
         create_folder_of(path)?;
         self.sweep(path);
         let mut token = [0; 8];
-        self.random.fill(&mut token);
+        self.runtime.random.fill(&mut token);
         let token = u64::from_le_bytes(token);
         Ok(Temporary(path.with_file_name(format!(".{token:016x}.tmp"))))
     }
@@ -56,7 +56,7 @@ impl Disk {
         let Some(entries) = fresh.then(|| fs::read_dir(folder).ok()).flatten() else {
             return;
         };
-        let now = self.clock.now().as_second();
+        let now = self.runtime.clock.now().as_second();
         for entry in entries.flatten() {
             let temporary = entry.file_name().to_str().is_some_and(is_temporary);
             let old = || {

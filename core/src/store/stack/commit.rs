@@ -81,7 +81,7 @@ impl StackStorage {
         self.settle(head).await?;
         let base = head.base.clone();
         if !head.is_previous_kept {
-            self.store.copy(&base.key, &format!("{}.bak", base.key)).await?;
+            self.store.retain(&base.key, &format!("{}.bak", base.key)).await?;
             head.is_previous_kept = true;
         }
         let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
