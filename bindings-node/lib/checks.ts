@@ -1,6 +1,6 @@
 /** Checks of options: each takes a value and says, by the option's name, what it takes and what it was given. */
 import { InvalidInputError } from "./errors";
-import { described, refuseUnknown } from "./options";
+import { described, isCollection, refuseUnknown } from "./options";
 
 /** Looks at the value of an option of `what`. */
 export type Check = (value: unknown, option: string, what: string) => void;
@@ -67,7 +67,7 @@ export function members(wanted: string, checks: Checks): Check {
 }
 
 function requireMembers(value: unknown, option: string, wanted: string, what: string): asserts value is object {
-    if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Map) {
+    if (typeof value !== "object" || value === null || Array.isArray(value) || isCollection(value)) {
         refuse(option, wanted, value, what);
     }
 }

@@ -15,7 +15,7 @@ import {
     stackReaderHost,
 } from "./host";
 import { installerHost, type PluginInstaller, requireInstaller } from "./installer";
-import { jsonOfOptions } from "./json";
+import { jsonOf, jsonOfOptions } from "./json";
 import { native, type Native } from "./native";
 import { described, type Names, refuseUnknown, requireFunction, requireMethods, requireObject } from "./options";
 import type { Provider, Resolver } from "./provider";
@@ -376,7 +376,7 @@ export class Engine {
                 tags: { ...options.tags },
                 runtimeOptions,
                 referencePassphrases: { ...options.referencePassphrases },
-                ...(options.deployment === undefined ? {} : { deployment: documentOf(options.deployment) }),
+                ...(options.deployment === undefined ? {} : { deployment: documentOf(options.deployment, "deployment") }),
                 ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
                 ...(options.secrets === undefined ? {} : { secrets: secretsEntry(this.#bridge, options.secrets) }),
                 ...(options.encryptionSalt === undefined ? {} : { encryptionSalt: options.encryptionSalt }),
@@ -436,7 +436,7 @@ function secretsEntry(bridge: Bridge, secrets: Secrets): Native.SecretsEntry {
     return {
         number: bridge.addHost(secretsHost(secrets, (error) => bridge.raised.ofSecrets(error))),
         kind: secrets.kind ?? "host",
-        ...(secrets.state === undefined ? {} : { state: JSON.stringify(secrets.state) }),
+        ...(secrets.state === undefined ? {} : { state: jsonOf(secrets.state, "secrets.state") }),
     };
 }
 

@@ -2,7 +2,7 @@
 import { Bridge } from "./bridge";
 import { guarded, InvalidInputError } from "./errors";
 import { native } from "./native";
-import { described } from "./options";
+import { attempt, isWellFormed, textOf } from "./thrown";
 import type { PropertyValue } from "./values";
 
 /** Makes the instances of values that are read. */
@@ -16,41 +16,120 @@ export function toPlainJson(value: PropertyValue): unknown {
 /** Makes a value of plain JSON. */
 export function fromPlainJson(json: unknown): PropertyValue {
     const bridge = (reader ??= new Bridge());
-    return guarded(() => native.valueFromJson(bridge.native, JSON.stringify(json))) as PropertyValue;
+    return guarded(() => native.valueFromJson(bridge.native, jsonOf(json, "the value"))) as PropertyValue;
 }
 
-/** How deep the values of runtime options may nest. */
-const MAX_DEPTH = 100;
+/** How deep values may nest. */
+const MAX_DEPTH = 1000;
+/** How much of a path is shown; that of a value which contains itself has no end. */
+const MAX_PATH_LENGTH = 200;
+/** How deep the values of runtime options may nest, which language runtimes receive as property values. */
+const MAX_OPTION_DEPTH = 100;
 
 /**
  * Returns the options of a project's runtime as JSON. Those that are undefined are left out.
- * @throws {InvalidInputError} A value is no JSON; the message names the option and the place in its value.
+ * @throws {InvalidInputError} A value cannot be written as JSON; the message names the option and the place in its value.
  */
 export function jsonOfOptions(options: object): string {
-    const values: { [name: string]: unknown } = {};
-    for (const [name, value] of Object.entries(options)) {
-        try {
-            requireJson(value, name, 0);
-            values[name] = value;
-        } catch (error) {
-            const reason = error instanceof InvalidInputError ? error.message : `reading it failed: ${String(error)}`;
-            throw new InvalidInputError(`the runtime option "${name}" is not a JSON value: ${reason}`);
-        }
-    }
-    return JSON.stringify(values);
+    return jsonOf(options, "runtimeOptions", MAX_OPTION_DEPTH);
 }
 
-function requireJson(value: unknown, path: string, depth: number): void {
-    if (depth > MAX_DEPTH) {
-        throw new InvalidInputError("it nests too deeply, or contains itself");
+/**
+ * Returns a value as JSON. Members that are undefined are left out.
+ * @throws {InvalidInputError} The value, or one in it, cannot be written as JSON: it is neither null nor a boolean, a finite
+ * number, a string, an array nor a plain object. The message names `what` and the path, and holds no value.
+ */
+export function jsonOf(value: unknown, what: string, maxDepth = MAX_DEPTH): string {
+    let misfit: Misfit | undefined;
+    try {
+        misfit = findMisfit(value, maxDepth);
+    } catch (error) {
+        misfit = unreadable(error);
     }
-    if (typeof value === "object" && value !== null) {
-        for (const [key, element] of Object.entries(value)) {
-            requireJson(element, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`, depth + 1);
+    if (misfit !== undefined) {
+        const path = misfit.path.length > MAX_PATH_LENGTH ? `${misfit.path.slice(0, MAX_PATH_LENGTH)}…` : misfit.path;
+        throw new InvalidInputError(`${what}${path}: ${misfit.reason}`);
+    }
+    try {
+        // Nothing at all is no JSON either.
+        return JSON.stringify(value ?? null);
+    } catch {
+        // The error may show what is in the value.
+        throw new InvalidInputError(`${what}: the value cannot be written as JSON`);
+    }
+}
+
+/** What cannot be written, and where: as `.member` and `[index]`. */
+interface Misfit {
+    path: string;
+    reason: string;
+}
+
+function findMisfit(value: unknown, depth: number): Misfit | undefined {
+    if (value === null || typeof value === "boolean" || value === undefined) {
+        return undefined;
+    }
+    if (typeof value === "string") {
+        return isWellFormed(value) ? undefined : unwritable("a string with a lone surrogate");
+    }
+    if (typeof value === "number") {
+        return Number.isFinite(value) ? undefined : unwritable(String(value));
+    }
+    if (typeof value !== "object") {
+        return unwritable(`a ${typeof value}`);
+    }
+    if (depth < 0) {
+        return { path: "", reason: "the value is nested too deep, or contains itself" };
+    }
+    return Array.isArray(value) ? findInArray(value, depth) : findInObject(value, depth);
+}
+
+function findInArray(array: readonly unknown[], depth: number): Misfit | undefined {
+    for (const [index, element] of array.entries()) {
+        const misfit = findMisfit(element, depth - 1);
+        if (misfit !== undefined) {
+            return { path: `[${index}]${misfit.path}`, reason: misfit.reason };
         }
-    } else if (typeof value === "number" && !Number.isFinite(value)) {
-        throw new InvalidInputError(`${path} is ${value}`);
-    } else if (value !== undefined && !["boolean", "number", "string"].includes(typeof value) && value !== null) {
-        throw new InvalidInputError(`${path} is ${described(value)}`);
     }
+    return undefined;
+}
+
+function findInObject(object: object, depth: number): Misfit | undefined {
+    if (!isPlain(object)) {
+        return unwritable(className(object));
+    }
+    for (const name of Object.keys(object)) {
+        let misfit: Misfit | undefined;
+        try {
+            misfit = isWellFormed(name)
+                ? findMisfit((object as { [name: string]: unknown })[name], depth - 1)
+                : unwritable("a name with a lone surrogate");
+        } catch (error) {
+            misfit = unreadable(error);
+        }
+        if (misfit !== undefined) {
+            const step = /^[\p{L}_$][\p{L}\p{N}_$]*$/u.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+            return { path: step + misfit.path, reason: misfit.reason };
+        }
+    }
+    return undefined;
+}
+
+/** Tells whether an object is an instance of no class, in whatever realm it was made. */
+function isPlain(object: object): boolean {
+    const prototype: unknown = Object.getPrototypeOf(object);
+    return prototype === null || prototype === Object.prototype || Object.getPrototypeOf(prototype) === null;
+}
+
+function className(object: object): string {
+    const name: unknown = attempt(() => (object.constructor as { name?: unknown } | undefined)?.name, undefined);
+    return typeof name === "string" && name !== "" ? `${/^[AEIOU]/i.test(name) ? "an" : "a"} ${name}` : "an object of a class";
+}
+
+function unreadable(error: unknown): Misfit {
+    return { path: "", reason: `the value cannot be read: ${textOf(error)}` };
+}
+
+function unwritable(what: string): Misfit {
+    return { path: "", reason: `${what} cannot be written as JSON` };
 }

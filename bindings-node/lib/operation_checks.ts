@@ -1,6 +1,7 @@
 /** Checks of the options of operations: a value of a wrong kind is refused by its name, before anything happens. */
 import { anything, byName, type Check, checkMembers, each, flag, members, text, texts, where } from "./checks";
 import type { OperationOptions, PolicyPack } from "./operation";
+import { isCollection } from "./options";
 
 /** The largest number that says how many steps may work at a time: there is no limit then. */
 const UNLIMITED = 2147483647;
@@ -11,7 +12,7 @@ const count = where(
     "number",
 );
 const object = where(
-    (value) => typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Map),
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value) && !isCollection(value),
     "an object",
 );
 

@@ -1,7 +1,7 @@
 /** Checks of resources and their options: what is misspelt or of a wrong kind is named, with the resource, before anything happens. */
 import { checkMembers, type Checks, each, flag, members, refuse, text, texts, where } from "./checks";
 import { InvalidInputError } from "./errors";
-import { described, refuseUnknown } from "./options";
+import { described, isCollection, refuseUnknown } from "./options";
 import { Resource } from "./resource";
 import { isWellFormed } from "./thrown";
 
@@ -88,7 +88,7 @@ export function requireWellFormed(text: string, what: string): void {
 
 /** Refuses what can be no values by name. */
 export function requireValues(values: unknown, what: string): void {
-    if (typeof values !== "object" || values === null || Array.isArray(values) || values instanceof Map) {
+    if (typeof values !== "object" || values === null || Array.isArray(values) || isCollection(values)) {
         throw new InvalidInputError(`${what} are an object of values by name, not ${described(values)}`);
     }
 }

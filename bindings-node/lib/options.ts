@@ -15,7 +15,7 @@ export function refuseUnknown(
     known: { readonly [name: string]: unknown },
     part = "option",
 ): void {
-    if (typeof options !== "object" || options === null || Array.isArray(options) || options instanceof Map) {
+    if (typeof options !== "object" || options === null || Array.isArray(options) || isCollection(options)) {
         throw new InvalidInputError(`the ${part}s of ${what} are an object, not ${described(options)}`);
     }
     const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
@@ -39,10 +39,15 @@ export function requireObject(option: string, value: unknown): void {
     if (value !== undefined && (typeof value !== "object" || value === null || Array.isArray(value))) {
         throw new InvalidInputError(`${option} is an object, not ${described(value)}`);
     }
-    if (value instanceof Map) {
-        // It would be taken for an empty one.
-        throw new InvalidInputError(`${option} is a plain object, not a Map`);
+    if (isCollection(value)) {
+        // What it holds is no member of it.
+        throw new InvalidInputError(`${option} is a plain object, not ${described(value)}`);
     }
+}
+
+/** Tells whether a value is a `Map` or a `Set`, whose content is not in its properties. */
+export function isCollection(value: unknown): boolean {
+    return value instanceof Map || value instanceof Set;
 }
 
 /** Refuses what lacks one of the methods that the engine will call; `undefined` says nothing. */
@@ -84,7 +89,14 @@ export function described(value: unknown): string {
     }
     if (typeof value === "object") {
         // A revoked proxy refuses each of these questions.
-        return attempt(() => (Array.isArray(value) ? "a list" : value instanceof Map ? "a Map" : "an object"), "an object");
+        return attempt(() => kindOf(value), "an object");
     }
     return value === undefined ? "undefined" : `a ${typeof value}`;
+}
+
+function kindOf(value: object): string {
+    if (Array.isArray(value)) {
+        return "a list";
+    }
+    return value instanceof Map ? "a Map" : value instanceof Set ? "a Set" : "an object";
 }

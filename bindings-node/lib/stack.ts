@@ -2,6 +2,7 @@
 import type { Bridge } from "./bridge";
 import { checkMembers, flag } from "./checks";
 import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
+import { jsonOf } from "./json";
 import type { Native } from "./native";
 import { Operation, OPERATION_OPTIONS, type OperationOptions, Result } from "./operation";
 import { checkValues } from "./operation_checks";
@@ -50,17 +51,9 @@ export interface HistoryEntry {
     [member: string]: unknown;
 }
 
-/** Returns the JSON of a deployment document, which may be a text already. */
-export function documentOf(document: string | object): string {
-    if (typeof document === "string") {
-        return document;
-    }
-    try {
-        return JSON.stringify(document);
-    } catch {
-        // The error may show what is in the document.
-        throw new InvalidInputError("the deployment document cannot be written as JSON");
-    }
+/** Returns the JSON of a deployment document, which may be a text already; `what` names it in errors. */
+export function documentOf(document: string | object, what = "the deployment document"): string {
+    return typeof document === "string" ? document : jsonOf(document, what);
 }
 
 /** A stack: a named state, and the program that says what it is to be. */
@@ -174,7 +167,7 @@ export class Stack {
         const planned = plan instanceof Result ? Result.planned(plan) : undefined;
         const held = planned === undefined && plan !== undefined ? { ...rest, plan } : rest;
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
-        const started = guarded(() => this.#native.start(kind, JSON.stringify(held), added, planned));
+        const started = guarded(() => this.#native.start(kind, jsonOf(held, "options"), added, planned));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
         const subject = { stack: this.name, isPreview: rest.dryRun === true };
         return new Operation(started, subject, explain, signal, onEvent);

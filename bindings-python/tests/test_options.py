@@ -128,7 +128,7 @@ def test_a_wrong_option_of_a_stack_is_named(make_engine: MakeEngine, option: str
         ("message", 5, "message takes a text, not int"),
         ("snippets", 5, "snippets takes a list, not int"),
         ("plan", [], "plan takes the result of a preview or a document, not list"),
-        ("plan", {"a": object()}, "plan takes what can be written as JSON, and this cannot: it holds a value of type object"),
+        ("plan", {"a": object()}, "plan['a']: a value of type object cannot be written as JSON"),
         ("holdSession", True, "unknown option 'holdSession'; did you mean 'hold_session'?"),
         ("nothing", True, "unknown option 'nothing'; there are: allow_empty, clear_pending_creates, continue_on_error, "),
         ("on_event", lambda: None, "on_event takes a function that is called with one argument, not one without parameters"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Union
 
 from ._callback import Described, described
+from ._json import text_of
 from .errors import InvalidInputError, NotFoundError
 from .values import PropertyValue
 
@@ -106,7 +106,7 @@ def describe_secrets(secrets: Secrets) -> tuple[str, str | None, Described, Desc
     state = getattr(secrets, "state", None)
     return (
         kind,
-        None if state is None else json.dumps(state, default=dict),
+        None if state is None else text_of("secrets.state", state),
         described("secrets.encrypt", secrets.encrypt, after=list),
         described("secrets.decrypt", secrets.decrypt, after=list),
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypedDict, Union
 
 from ._checks import described, refusal, require_given, require_members, require_texts
+from ._json import text_of
 from .errors import InvalidInputError
 from .result import Result
 
@@ -161,28 +162,6 @@ def encode(options: OperationOptions) -> bytes:
             check(name, value)
             named[_camel(name)] = json.loads(text_of(name, _encoded(name, value)))
     return json.dumps(named).encode()
-
-
-def text_of(option: str, value: object) -> str:
-    """Returns the JSON of a value.
-
-    :raises InvalidInputError: that names the option, for a value that has none.
-    """
-    try:
-        return json.dumps(value, default=_plain, allow_nan=False)
-    except RecursionError:
-        error: str = "it is nested too deeply"
-    except (TypeError, ValueError) as raised:
-        error = "it contains itself" if "Circular" in str(raised) else str(raised)
-    raise InvalidInputError(f"{option} takes what can be written as JSON, and this cannot: {error}")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Iterable):
-        return list(value)
-    raise TypeError(f"it holds a value of type {type(value).__name__}")
 
 
 def _encoded(name: str, value: object) -> object:

@@ -10,6 +10,7 @@ from . import options as _options
 from ._annotations import Unpack
 from ._bridge import answer
 from ._checks import require_function, require_given
+from ._json import text_of
 from ._raised import Raised, explain
 from ._runner import Program, prepare
 from ._stackwright import Stack as NativeStack
@@ -46,7 +47,7 @@ def document_of(deployment: Mapping[str, Any] | bytes | str) -> bytes:
     if isinstance(deployment, bytes):
         return deployment
     require_given("deployment", deployment, Mapping, "a deployment document: a dictionary, or JSON as text or bytes")
-    return _options.text_of("deployment", deployment).encode()
+    return text_of("deployment", deployment).encode()
 
 
 class Stack:

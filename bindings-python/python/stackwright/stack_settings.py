@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict
 
 from ._checks import require, require_folder, require_given
+from ._json import MAX_OPTION_DEPTH, text_of
 from .errors import InvalidInputError
 from .host import Secrets
 from .journal import Journal
-from .options import text_of
 from .values import PropertyValue
 
 __all__ = ["StackSettings"]
@@ -72,8 +71,6 @@ def _require_texts(name: str, texts: Mapping[str, str] | None) -> None:
 def json_of_options(options: Mapping[str, Any] | None) -> str:
     """Returns the options of a project's runtime as JSON; raises :class:`InvalidInputError` for what is no JSON."""
     require("runtime_options", options, Mapping, "a dictionary of JSON values by name")
-    texts = {}
-    for name, value in (options or {}).items():
+    for name in options or {}:
         require_given("runtime_options", name, str, "a dictionary of JSON values by name, whose names are texts")
-        texts[name] = json.loads(text_of(f"runtime_options[{name!r}]", value))
-    return json.dumps(texts)
+    return text_of("runtime_options", options or {}, MAX_OPTION_DEPTH)
