@@ -10,10 +10,10 @@ export interface Checks {
     readonly [name: string]: Check;
 }
 
-/** Looks at each option that has a check; one that is undefined is not there. */
+/** Looks at each option that has a check; one that is null or undefined is not given. */
 export function checkMembers(values: object, checks: Checks, what: string, named = (name: string) => name): void {
     for (const [name, value] of Object.entries(values)) {
-        if (value !== undefined && Object.hasOwn(checks, name)) {
+        if (value !== undefined && value !== null && Object.hasOwn(checks, name)) {
             checks[name]?.(value, named(name), what);
         }
     }

@@ -3,11 +3,11 @@ import { following } from "./circles";
 import { guarded, InvalidInputError, StackwrightError } from "./errors";
 import { toPlainJson } from "./json";
 import { checkOptions, inputsOf, requireNamed, requireValues, requireWellFormed } from "./option_checks";
-import { described, type Names } from "./options";
+import { described, given, type Names } from "./options";
 import { isPlain, Output, resolve, type Input, type Inputs, type Track } from "./output";
 import { Component, Resource, type Registered } from "./resource";
 import { type Run, type Severity, stackOf } from "./run";
-import { isA, textOf, wellFormed } from "./thrown";
+import { fullTextOf, isA, wellFormed } from "./thrown";
 import { learnIn } from "./secrecy";
 import { untraced } from "./tracing";
 import { containsUnknown, type PropertyMap, type PropertyValue, Secret, secret, Unknown } from "./values";
@@ -154,6 +154,7 @@ export class ProgramContext {
 
     /** Registers a resource, at once. */
     resource(type: string, name: string, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
+        options = given(options);
         const answer = this.#register(type, name, true, inputs, options);
         return new Resource(type, name, true, answer, componentOf(options.parent), this.dryRun, this.#await);
     }
@@ -165,6 +166,7 @@ export class ProgramContext {
 
     /** Registers a component: a resource that no provider manages, and that groups others. */
     component(type: string, name: string, inputs: Inputs = {}, options: ResourceOptions = {}): Component {
+        options = given(options);
         const answer = this.#register(type, name, false, inputs, options);
         const register = (component: Component, outputs: object) => {
             const registered = untraced(() => this.#outputs(component, outputs as Inputs));
@@ -179,6 +181,7 @@ export class ProgramContext {
      * `read("pulumi:pulumi:StackReference", "net", "net/prod", { name: "net/prod" }).get("outputs")`.
      */
     read(type: string, name: string, id: Input, inputs: Inputs = {}, options: ResourceOptions = {}): Resource {
+        options = given(options);
         requireNamed(type, name, inputs);
         checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
         learnIn(this.#run, inputs);
@@ -187,8 +190,7 @@ export class ProgramContext {
             const [settledId, sent, settings] = [await resolve(id), await resolve(inputs, inputsOf(name)), await this.#settings(options)];
             const plainId = settledId.value instanceof Secret ? settledId.value.value : settledId.value;
             if (typeof plainId !== "string") {
-                const given = described(plainId);
-                throw new InvalidInputError(`the id of the resource "${name}" is a string, not ${given}`);
+                throw new InvalidInputError(`the id of the resource "${name}" is a string, not ${described(plainId)}`);
             }
             const dependencies = await urnsOf([...settledId.sources, ...sent.sources]);
             addTo(settings, "dependencies", dependencies);
@@ -202,6 +204,7 @@ export class ProgramContext {
 
     /** Calls a function of a package. It is not called, and the result is unknown, while what its arguments come from is planned. */
     invoke(token: string, inputs: Inputs = {}, options: InvokeOptions = {}): Output<PropertyMap> {
+        options = given(options);
         if (typeof token !== "string") {
             throw new InvalidInputError(`the token of a function is a string, not ${described(token)}`);
         }
@@ -450,5 +453,5 @@ async function providerReference(provider: Resource): Promise<string> {
  * @internal
  */
 export function describeProgramError(error: unknown): string {
-    return isA(error, StackwrightError) ? textOf(error) : stackOf(error);
+    return isA(error, StackwrightError) ? fullTextOf(error) : stackOf(error);
 }

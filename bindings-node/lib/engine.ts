@@ -17,7 +17,7 @@ import {
 import { installerHost, type PluginInstaller, requireInstaller } from "./installer";
 import { jsonOf, jsonOfOptions } from "./json";
 import { native, type Native } from "./native";
-import { described, type Names, refuseUnknown, requireFunction, requireMethods, requireObject } from "./options";
+import { described, given, type Names, refuseUnknown, requireFunction, requireMethods, requireObject } from "./options";
 import type { Provider, Resolver } from "./provider";
 import { addProgram, type AnyProgram } from "./program";
 import { findDirectory } from "./sdk/find";
@@ -243,6 +243,7 @@ export class Engine {
     #closed = false;
 
     constructor(options: EngineOptions) {
+        options = given(options);
         if (options?.store === undefined) {
             throw new InvalidInputError("an engine needs a store, file://./state for instance");
         }
@@ -263,7 +264,7 @@ export class Engine {
             refuseClass(name, provider);
         }
         const bridge = new Bridge();
-        const { plugins = {} } = options;
+        const plugins = given(options.plugins ?? {});
         const commands = { ...dynamicProviders(options.sdk), ...plugins.commands };
         this.#bridge = bridge;
         this.#native = guarded(
@@ -341,6 +342,7 @@ export class Engine {
         if (typeof name !== "string") {
             throw new InvalidInputError(`the name of a stack is a string, project/stack, not ${described(name)}`);
         }
+        options = given(options);
         const known: { readonly [option: string]: unknown } = { ...STACK_OPTIONS };
         if (opening !== undefined) {
             delete (known as { create?: unknown }).create;
@@ -393,6 +395,7 @@ export class Engine {
 
     /** Lists the stacks of a project, or of all, as `project/stack`. */
     async stacks(project?: string): Promise<string[]> {
+        project ??= undefined;
         if (project !== undefined && typeof project !== "string") {
             throw new InvalidInputError(`the project whose stacks are listed is a string, not ${described(project)}`);
         }

@@ -3,7 +3,7 @@ import { InvalidInputError, StackwrightError } from "./errors";
 import type { JournalEntry } from "./journal";
 import { described, type Names, refuseUnknown } from "./options";
 import type { Autonaming, ResolutionRequest, ResourceSubject } from "./provider";
-import { isA, textOf } from "./thrown";
+import { fullTextOf, isA } from "./thrown";
 import type { PropertyMap } from "./values";
 
 type Answer<T> = T | PromiseLike<T>;
@@ -182,6 +182,6 @@ export async function told<T extends object>(answer: () => Promise<T>, keep?: Ke
         return await answer();
     } catch (error) {
         keep?.(error);
-        return { refused: { message: textOf(error), ...(isA(error, StackwrightError) ? { code: error.code } : {}) } };
+        return { refused: { message: fullTextOf(error), ...(isA(error, StackwrightError) ? { code: error.code } : {}) } };
     }
 }

@@ -27,6 +27,17 @@ export function refuseUnknown(
     }
 }
 
+/** Returns options without those that are null: as with `undefined`, they are not given. */
+export function given<T extends object>(options: T): T {
+    if (options === null) {
+        return {} as T;
+    }
+    if (typeof options !== "object" || Array.isArray(options) || !Object.values(options).includes(null)) {
+        return options;
+    }
+    return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null)) as T;
+}
+
 /** Refuses what is no function where an option takes one, before anything starts; `undefined` says nothing. */
 export function requireFunction(option: string, value: unknown): void {
     if (value !== undefined && typeof value !== "function") {

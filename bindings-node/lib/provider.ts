@@ -2,7 +2,7 @@
 import type { StepOp } from "./event";
 import type { HostObject } from "./host";
 import { native } from "./native";
-import { attempt, textOf } from "./thrown";
+import { attempt, fullTextOf } from "./thrown";
 import type { PropertyMap } from "./values";
 
 /** Says which resource a call is about. */
@@ -382,7 +382,7 @@ export function methodName(number: number): keyof Callee | undefined {
  * @internal
  */
 export function describeError(error: unknown): object {
-    const message = textOf(error);
+    const message = fullTextOf(error);
     const initFailure = attempt(() => {
         if (!(error instanceof InitFailedError)) {
             return undefined;

@@ -5,7 +5,7 @@
 import type { Bridge, Callback, RunInfo } from "./bridge";
 import { CancelledError } from "./errors";
 import { currentOwner, enter, leave, leaveWithoutRoots, owned, type Owner } from "./strays";
-import { stackTextOf, textOf } from "./thrown";
+import { causesOf, fullTextOf, stackTextOf } from "./thrown";
 
 /** How much a message matters. */
 export type Severity = "debug" | "info" | "warning" | "error";
@@ -222,15 +222,19 @@ export async function runProgram(
 }
 
 /**
- * Returns an error's stack without the frames of this package at its end. It is made here, and never by inspection:
+ * Returns an error's stack, with its causes, without the frames of this package at its end. It is made here, and never by inspection:
  * to inspect an error of the Pulumi SDK can take Node minutes.
  */
 export function stackOf(error: unknown): string {
     const stack = stackTextOf(error);
     if (stack === undefined) {
-        return textOf(error);
+        return fullTextOf(error);
     }
     const lines = stack.split("\n");
     const last = lines.findLastIndex((line) => !line.includes(__dirname) && !line.includes("node:async_hooks"));
-    return lines.slice(0, last + 1).join("\n");
+    const shown = lines.slice(0, last + 1).join("\n");
+    // Before the frames, which are no part of the message of the operation's error.
+    const frames = shown.search(/\n\s+at /);
+    const text = frames < 0 ? shown : shown.slice(0, frames);
+    return [text, ...causesOf(error)].join("\n") + (frames < 0 ? "" : shown.slice(frames));
 }

@@ -6,7 +6,7 @@ import { jsonOf } from "./json";
 import type { Native } from "./native";
 import { Operation, OPERATION_OPTIONS, type OperationOptions, Result } from "./operation";
 import { checkValues } from "./operation_checks";
-import { described, refuseUnknown, requireFunction } from "./options";
+import { described, given, refuseUnknown, requireFunction } from "./options";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyMap } from "./values";
 
@@ -18,11 +18,18 @@ export interface ProgramOptions extends OperationOptions {
 
 const PROGRAM_OPTIONS = { ...OPERATION_OPTIONS, program: true } as const;
 
-/** Refuses options that nobody could act on, before anything happens. */
-function checkOptions(what: string, options: ProgramOptions): void {
+/** Returns the options that are given, and refuses those that cannot be acted on, before anything happens. */
+function checked(what: string, options: ProgramOptions): ProgramOptions {
     if (options instanceof Result) {
         throw new InvalidInputError(`${what} takes options; to be held to a result's plan: { plan: result }`);
     }
+    // It may come from a result that has no document, and must not hold an update to nothing.
+    if (typeof options === "object" && options !== null && "plan" in options && (options.plan ?? undefined) === undefined) {
+        throw new InvalidInputError(
+            "the plan is undefined; a result has a plan's document when it was asked for with generatePlan: true",
+        );
+    }
+    options = given(options);
     refuseUnknown(what, options, PROGRAM_OPTIONS);
     requireFunction("onEvent", options.onEvent);
     if (options.signal !== undefined && typeof options.signal?.addEventListener !== "function") {
@@ -31,13 +38,8 @@ function checkOptions(what: string, options: ProgramOptions): void {
     if (options.plan instanceof Operation) {
         throw new InvalidInputError("the plan is an operation: await the preview first");
     }
-    // It may come from a result that has no document, and must not hold an update to nothing.
-    if ("plan" in options && (options.plan ?? undefined) === undefined) {
-        throw new InvalidInputError(
-            "the plan is undefined; a result has a plan's document when it was asked for with generatePlan: true",
-        );
-    }
     checkValues(what, options);
+    return options;
 }
 
 /** One entry of a stack's history. */
@@ -87,7 +89,7 @@ export class Stack {
 
     /** Says what an update would do. */
     preview(options: ProgramOptions = {}): Operation {
-        checkOptions("preview()", options);
+        options = checked("preview()", options);
         if (options.dryRun === false) {
             throw new InvalidInputError("a preview is a dry run; up() is not");
         }
@@ -117,6 +119,7 @@ export class Stack {
 
     /** Returns the state as a deployment document (JSON); secrets stay encrypted unless they are to be shown. */
     export(options: { showSecrets?: boolean } = {}): Promise<string> {
+        options = given(options);
         refuseUnknown("export()", options, { showSecrets: true });
         checkMembers(options, { showSecrets: flag }, "export()");
         return awaited(() => this.#native.export(options.showSecrets ?? false));
@@ -147,6 +150,7 @@ export class Stack {
 
     /** Removes the stack and its history. One that still has resources is only removed by force. */
     remove(options: { force?: boolean } = {}): Promise<void> {
+        options = given(options);
         refuseUnknown("remove()", options, { force: true });
         checkMembers(options, { force: flag }, "remove()");
         return awaited(() => this.#native.remove(options.force ?? false));
@@ -158,7 +162,7 @@ export class Stack {
 
     #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: string = kind): Operation {
         this.#requireOpen();
-        checkOptions(`${called}()`, options);
+        options = checked(`${called}()`, options);
         const { signal, onEvent, program, plan, ...rest } = options;
         const asked = kind === "update" ? undefined : (`${kind}Program` as const);
         if (program !== undefined && asked !== undefined && options[asked] !== true) {

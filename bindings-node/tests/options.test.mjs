@@ -48,8 +48,8 @@ test("options that nobody could act on are refused before anything happens", asy
         [{ signal: 5 }, /signal is an AbortSignal, not a number/],
         [{ onEvent: 5 }, /onEvent is a function, not a number/],
         [{ program: 5 }, /a program is a function, .* not a number/],
-        [{ program: null }, /a program is a function, .* not null/],
         [{ plan: undefined }, /generatePlan: true/],
+        [{ plan: null }, /generatePlan: true/],
         [{ plan: preview.plan }, /generatePlan: true/],
         [{ plan: stack.preview() }, /await the preview first/],
         [preview, /\{ plan: result \}/],
@@ -104,7 +104,6 @@ test("options of engines and stacks of a wrong type are refused when they are gi
     const engine = memoryEngine(new Memory());
     for (const [options, message] of [
         [{ create: "no" }, /create takes true or false, not a string, in the options of a stack/],
-        [{ config: null }, /config is an object, not null/],
         [{ organization: 5 }, /organization takes a string, not a number/],
         [{ tags: { owner: 5 } }, /the value of the tag "owner" must be a text, not a number/],
     ]) {
@@ -160,4 +159,37 @@ test("what is said need not be a text", async () => {
     const stack = await memoryEngine(new Memory()).stack("shop/dev");
     const result = await stack.up({ program: (context) => context.log.warning(5) });
     assert.deepEqual(result.diagnostics.map(({ message }) => message), ["5"]);
+});
+
+test("an option that is null is not given, as one that is undefined", async () => {
+    const nothing = (names) => Object.fromEntries(names.map((name) => [name, null]));
+    const optional = ["passphrase", "baseDirectory", "plugins", "resolver", "installer", "stackReader", "secrets", "fetch", "autonamer"];
+    const provider = new Memory();
+    const engine = new Engine({
+        store: "memory://",
+        providers: { mem: provider },
+        ...nothing([...optional, "trustedPeers", "sdk"]),
+    });
+    new Engine({ store: "memory://", plugins: nothing(["paths", "path", "cache", "commands", "waitsForRegistrations", "poolCapacity"]) });
+    new Engine({ store: "memory://", providers: null });
+    const settings = ["config", "encryptionSalt", "organization", "tags", "rootDirectory", "runtimeOptions", "create", "deployment",
+        "journal", "passphrase", "secrets", "referencePassphrases"];
+    const program = (context) => {
+        const options = nothing(["parent", "dependsOn", "provider", "protect", "aliases", "customTimeouts", "replacementTrigger"]);
+        const box = context.component("my:index:Box", "box", {}, options);
+        context.resource(THING, "a", { x: 1 }, { ...options, parent: box });
+        context.resource(THING, "b", {}, options);
+        context.resource(THING, "c", {}, null);
+        context.invoke("mem:index:double", { x: 2 }, { parent: null, provider: null });
+    };
+    const stack = await engine.stack("shop/dev", { program, ...nothing(settings) });
+    await engine.stack("shop/other", { program: null, create: true });
+    assert.deepEqual(await engine.stacks(null), ["shop/dev", "shop/other"]);
+    const operation = ["signal", "onEvent", "program", "targets", "parallel", "refresh", "message", "localPolicyPacks"];
+    const result = await stack.up(nothing(operation));
+    assert.equal(result.changes.create, 5);
+    await stack.export({ showSecrets: null });
+    await stack.destroy(null);
+    await stack.remove({ force: null });
+    assert.match((await refusal(() => new Engine({ store: null }))).message, /needs a store/);
 });

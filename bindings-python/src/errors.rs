@@ -45,6 +45,16 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(exception))
 }
 
+/// Returns the text of what code of the host raised, with a line for each exception that it was raised from.
+pub(crate) fn text_with_causes(py: Python<'_>, raised: &PyErr, text: String) -> String {
+    let causes = PyModule::import(py, "stackwright._raised")
+        .and_then(|module| module.getattr("causes_of")?.call1((raised.value(py),)))
+        .and_then(|lines| lines.extract::<Vec<String>>());
+    // What cannot be read of the causes is left out.
+    let lines = causes.unwrap_or_default();
+    [text].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
+}
+
 /// Creates the exception of a caller's mistake.
 pub(crate) fn invalid(py: Python<'_>, message: impl Into<String>) -> PyErr {
     to_exception(py, &Error::invalid(message.into()))

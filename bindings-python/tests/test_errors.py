@@ -14,6 +14,7 @@ from stackwright import _stackwright as native
 from stackwright import errors
 
 from conftest import MakeEngine, Memory
+from stackwright._raised import causes_of
 
 
 def test_there_is_one_class_for_each_kind_of_the_engine() -> None:
@@ -235,3 +236,102 @@ def test_a_programs_error_is_told_once(make_engine: MakeEngine, program: sw.Prog
             assert sum("KeyError" in message for message in events) == 1
 
     asyncio.run(run())
+
+
+def _raise_from_a_cause() -> None:
+    try:
+        try:
+            raise ConnectionError("connect refused")
+        except ConnectionError as error:
+            raise KeyError("port") from error
+    except KeyError as error:
+        raise RuntimeError("cannot load") from error
+
+
+def cause_in_a_thread(ctx: sw.Context) -> None:
+    _raise_from_a_cause()
+
+
+async def cause_on_the_loop(ctx: sw.Context) -> None:
+    _raise_from_a_cause()
+
+
+@pytest.mark.parametrize("program", [cause_in_a_thread, cause_on_the_loop, _raise_from_a_cause])
+def test_what_an_exception_was_raised_from_is_told_once(make_engine: MakeEngine, program: sw.Program) -> None:
+    async def run() -> None:
+        async with make_engine() as engine:
+            result = await (await engine.stack("shop/dev", program)).up().wait()
+            told = "RuntimeError: cannot load\ncaused by: KeyError: 'port'\ncaused by: ConnectionError: connect refused"
+            assert str(result.error) == told
+            assert str(result).count("connect refused") == 1, str(result)
+            assert isinstance(result.error.__cause__, RuntimeError)  # type: ignore[union-attr]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_what_a_providers_exception_was_raised_from_is_told(make_engine: MakeEngine, is_async: bool) -> None:
+    class Broken(sw.Provider):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            _raise_from_a_cause()
+            raise AssertionError
+
+        def delete(self, request: sw.DeleteRequest) -> None:
+            pass
+
+    class BrokenAsync(Broken):
+        async def create(self, request: sw.CreateRequest) -> sw.CreateResult:  # type: ignore[override]
+            return super().create(request)
+
+    async def run() -> None:
+        async with make_engine(broken=BrokenAsync() if is_async else Broken()) as engine:
+            stack = await engine.stack("shop/dev", lambda ctx: ctx.resource("broken:index:Thing", "a"))
+            told = "RuntimeError: cannot load\ncaused by: KeyError: 'port'\ncaused by: ConnectionError: connect refused"
+            with pytest.raises(sw.FailedError) as caught:
+                await stack.up()
+            assert told in str(caught.value)
+            assert isinstance(caught.value.__cause__, RuntimeError)
+
+    asyncio.run(run())
+
+
+def test_causes_are_told_without_what_was_only_handled_or_is_said_already() -> None:
+    def causes(error: BaseException, cause: BaseException | None) -> list[str]:
+        error.__cause__ = cause
+        return causes_of(error)
+
+    handled = ValueError("b")
+    handled.__context__ = KeyError("a")
+    assert causes_of(handled) == []
+    inner = OSError("no space")
+    assert causes(RuntimeError(f"cannot write: {inner}"), inner) == []
+    circle = RuntimeError("circle")
+    assert causes(inner, circle) == ["caused by: RuntimeError: circle"]
+    circle.__cause__ = inner
+    assert causes_of(circle) == ["caused by: OSError: no space"]
+    chain: BaseException = ValueError("0")
+    for number in range(1, 1000):
+        above = ValueError(str(number))
+        above.__cause__ = chain
+        chain = above
+    assert len(causes_of(chain)) == 21 and causes_of(chain)[-1] == "…"
+
+    class Odd(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    (line,) = causes(ValueError("x"), Odd())
+    assert line.startswith("caused by: ") and "Odd" in line
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the interpreter has no groups of exceptions")
+def test_the_members_of_a_group_are_told() -> None:
+    inner = KeyError("k")
+    inner.__cause__ = OSError("no space")
+    group = ExceptionGroup("several", [ValueError("a"), ExceptionGroup("more", [inner])])  # type: ignore[name-defined]  # noqa: F821
+    assert causes_of(group) == [
+        "- ValueError: a",
+        "- ExceptionGroup: more (1 sub-exception)",
+        "  - KeyError: 'k'",
+        "  caused by: OSError: no space",
+    ]

@@ -1,7 +1,7 @@
 /** Runs programs that are written with `@pulumi/pulumi`, in this process and without any socket. */
 import { refuseGenerator } from "../generators";
 import { type Ending, runProgram, type Run, stackOf } from "../run";
-import { attempt, textOf } from "../thrown";
+import { attempt, fullTextOf, textOf } from "../thrown";
 import { makeClient } from "./client";
 import { findSdk, type Sdk } from "./find";
 import { installLog, logged } from "./log";
@@ -95,7 +95,7 @@ interface Marked {
  * of the SDK can take Node minutes.
  */
 function describe(error: unknown): Ending {
-    const message = textOf(error);
+    const message = fullTextOf(error);
     const { isEnd, hidden } = attempt(() => marksOf(error), { isEnd: false, hidden: false });
     if (isEnd) {
         // The monitor went away under the program: the diagnostics have the reason already.

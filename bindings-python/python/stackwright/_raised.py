@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import traceback
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 from .errors import Error, InitFailure
 
-__all__ = ["Raised", "described", "explain", "printable"]
+__all__ = ["Raised", "causes_of", "described", "explain", "printable"]
 
 
 class Raised:
@@ -61,11 +62,69 @@ def explain(error: BaseException | None, program: BaseException | None, raised: 
         error.__cause__ = cause
 
 
+_MAX_CAUSES: Final = 20
+"""How many causes and members of groups are told."""
+
+
+_MAX_VISITED: Final = 100
+"""How many exceptions are looked at for their causes."""
+
+
+def causes_of(error: BaseException) -> list[str]:
+    """Returns a line for each exception that an exception was raised from and for each member of a group.
+
+    What the exception's own text says already is not repeated. An exception that was handled before it, without ``from``, is
+    not its cause. Raises nothing.
+    """
+    lines: list[str] = []
+    _add_causes(error, "", set(), lines)
+    if len(lines) > _MAX_CAUSES:
+        lines[_MAX_CAUSES:] = ["…"]
+    return [printable(line) for line in lines]
+
+
+def _add_causes(error: BaseException, indent: str, seen: set[int], lines: list[str]) -> None:
+    if id(error) in seen or len(lines) > _MAX_CAUSES or len(seen) == _MAX_VISITED:
+        return
+    seen.add(id(error))
+    members = getattr(error, "exceptions", ()) if isinstance(error, _GROUPS) else ()
+    found = [("- ", member, f"{indent}  ") for member in members]
+    if error.__cause__ is not None and id(error.__cause__) not in seen:
+        found.append(("caused by: ", error.__cause__, indent))
+    for introduction, cause, below in found:
+        if not _repeats(error, cause):
+            lines.append(f"{indent}{introduction}{_summary(cause)}")
+        _add_causes(cause, below, seen, lines)
+
+
+_GROUPS: Final[tuple[type[BaseException], ...]] = tuple(
+    getattr(builtins, name) for name in ("BaseExceptionGroup",) if hasattr(builtins, name)
+)
+"""The class of groups, which the interpreter has from version 3.11 on."""
+
+
+def _repeats(error: BaseException, cause: BaseException) -> bool:
+    """Tells whether an exception's text ends with that of its cause, as it does where a program puts both together."""
+    try:
+        text = str(cause)
+        return text != "" and str(error).endswith(text)
+    except BaseException:  # noqa: BLE001  # exceptions whose texts raise
+        return False
+
+
+def _summary(error: BaseException) -> str:
+    """Returns the class and the text of an exception; raises nothing."""
+    try:
+        return "".join(traceback.format_exception_only(type(error), error)).strip()
+    except BaseException:  # noqa: BLE001  # parts of an exception that raise when they are looked at
+        return f"{type(error).__name__}: its text cannot be read"
+
+
 def described(error: BaseException, frames: TracebackType | None) -> tuple[str, str]:
     """Returns the traceback and the last line of what a program raised; never raises itself."""
     try:
         text = "".join(traceback.format_exception(type(error), error, frames)).rstrip("\n")
-        summary = "".join(traceback.format_exception_only(type(error), error)).strip()
+        summary = "\n".join([_summary(error), *causes_of(error)])
     except BaseException:  # noqa: BLE001  # parts of an exception that raise when they are looked at
         text = summary = f"{type(error).__name__}: its text cannot be read"
     return printable(text), printable(summary)

@@ -12,7 +12,10 @@ use pyo3::{IntoPyObjectExt as _, prelude::*, types::PyTuple};
 use stackwright::{Error, ErrorKind};
 use tokio::runtime::Handle;
 
-use crate::provider::{Caller, Method, Pool, ProviderLoop};
+use crate::{
+    errors::text_with_causes,
+    provider::{Caller, Method, Pool, ProviderLoop},
+};
 
 pub(crate) use self::{
     autonamer::PythonAutonamer, fetch::PythonFetch, journal::PythonJournal, secrets::python_secrets,
@@ -98,11 +101,16 @@ impl Raised {
         let value = raised.value(py);
         let text = |name: &str| -> Option<String> { value.getattr(name).ok()?.extract().ok() };
         let kind = text("kind").and_then(|name| ErrorKind::ALL.iter().find(|kind| kind.name() == name));
-        let message = kind
+        let own = kind
             .and_then(|_| text("message"))
-            .or_else(|| value.str().ok().map(|text| text.to_string()))
-            .filter(|message| !message.is_empty())
-            .unwrap_or_else(|| raised.to_string());
+            .filter(|message| !message.is_empty());
+        let message = own.unwrap_or_else(|| {
+            let own = value.str().ok().map(|text| text.to_string());
+            let own = own
+                .filter(|text| !text.is_empty())
+                .unwrap_or_else(|| raised.to_string());
+            text_with_causes(py, raised, own)
+        });
         Self {
             kind: kind.copied(),
             message,

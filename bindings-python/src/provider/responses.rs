@@ -18,7 +18,10 @@ use stackwright::{
     token::ResourceId,
 };
 
-use crate::{convert, errors::invalid};
+use crate::{
+    convert,
+    errors::{invalid, text_with_causes},
+};
 
 /// The exception classes that a provider raises on purpose.
 struct Raised {
@@ -134,7 +137,8 @@ fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<Pr
     if raised.is_instance_of::<pyo3::exceptions::PyNotImplementedError>(py) {
         return Ok(ProviderError::unimplemented(raised.to_string()));
     }
-    Ok(ProviderError::new(ProviderStatus::Unknown, raised.to_string()))
+    let text = text_with_causes(py, raised, raised.to_string());
+    Ok(ProviderError::new(ProviderStatus::Unknown, text))
 }
 
 fn init_failure(value: &Bound<'_, PyAny>) -> PyResult<InitFailure> {

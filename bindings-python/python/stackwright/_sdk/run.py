@@ -16,7 +16,7 @@ from pulumi.runtime import settings
 
 from .._bridge import unwatch
 from .._generators import refuse_generator
-from .._raised import described, printable
+from .._raised import causes_of, described, printable
 from .._secrecy import enter
 from .._stackwright import Run
 from . import isolation
@@ -109,7 +109,8 @@ def _outcome(
         return "the program was cancelled", False
     except pulumi.RunError as error:
         failures.append(error)
-        return _tell(run, str(error), str(error))
+        text = "\n".join([str(error), *causes_of(error)])
+        return _tell(run, text, text)
     except grpc.RpcError as error:
         return _tell(run, f"RPC error: {error.details()}", error.details())
     except SystemExit as error:
