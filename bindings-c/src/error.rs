@@ -2,6 +2,8 @@
 
 use std::ffi::{CString, c_char};
 
+use stackwright::Language;
+
 use crate::{
     guard::Failure,
     status::{sw_status_name, sw_status_t},
@@ -49,7 +51,11 @@ impl sw_error_t {
                 provider: error.provider().map(text),
                 phase: error.phase().map(text),
                 config_key: error.config_key().map(text),
-                hints: error.hints().iter().map(|hint| text(hint)).collect(),
+                hints: error
+                    .hints_in(Language::C)
+                    .iter()
+                    .map(|hint| text(hint))
+                    .collect(),
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use stackwright::{Error, ErrorKind};
+use stackwright::{Error, ErrorKind, Language};
 
 /// The facts of an error, as JSON.
 pub(crate) fn to_json(error: &Error) -> String {
@@ -16,7 +16,7 @@ pub(crate) fn to_json(error: &Error) -> String {
         "provider": error.provider(),
         "phase": error.phase(),
         "configKey": error.config_key(),
-        "hints": error.hints(),
+        "hints": error.hints_in(Language::Node),
         "reason": error.source().map(ToString::to_string),
     })
     .to_string()

@@ -19,7 +19,8 @@ test("a stack is created, selected, or either, and errors are typed and name wha
     assert.match(exists.message, /already exists/);
     assert.deepEqual(await (await engine.selectStack("shop/dev")).outputs(), {});
     const misspelt = await failureOf(engine.selectStack("shop/dve"));
-    assert.match(misspelt.hints.join("\n"), /did you mean 'shop\/dev'\?.*createStack/s);
+    assert.match(misspelt.hints.join("\n"), /did you mean 'shop\/dev'\?.*createStack\(\) creates a stack$/s);
+    assert.doesNotMatch(misspelt.message, /create_stack/);
     await engine.createOrSelectStack("shop/dev");
     await engine.createOrSelectStack("shop/new");
     assert.deepEqual(await engine.stacks(), ["shop/dev", "shop/new"]);

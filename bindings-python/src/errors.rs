@@ -2,7 +2,7 @@
 
 use pyo3::{IntoPyObjectExt as _, exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule};
 use serde_json::Value;
-use stackwright::{Error, ErrorKind};
+use stackwright::{Error, ErrorKind, Language};
 
 use crate::host::Raised;
 
@@ -39,7 +39,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         error.provider(),
         error.phase(),
         error.config_key(),
-        error.hints(),
+        error.hints_in(Language::Python),
         cause,
     ))?;
     Ok(PyErr::from_value(exception))

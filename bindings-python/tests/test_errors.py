@@ -263,7 +263,8 @@ def test_what_an_exception_was_raised_from_is_told_once(make_engine: MakeEngine,
             result = await (await engine.stack("shop/dev", program)).up().wait()
             told = "RuntimeError: cannot load\ncaused by: KeyError: 'port'\ncaused by: ConnectionError: connect refused"
             assert str(result.error) == told
-            assert str(result).count("connect refused") == 1, str(result)
+            assert str(result).count("ConnectionError: connect refused") == 1, str(result)
+            assert str(result).count("in _raise_from_a_cause") == 3, "each exception has its traceback"
             assert isinstance(result.error.__cause__, RuntimeError)  # type: ignore[union-attr]
 
     asyncio.run(run())
@@ -333,5 +334,5 @@ def test_the_members_of_a_group_are_told() -> None:
         "- ValueError: a",
         "- ExceptionGroup: more (1 sub-exception)",
         "  - KeyError: 'k'",
-        "  caused by: OSError: no space",
+        "    caused by: OSError: no space",
     ]

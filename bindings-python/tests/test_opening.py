@@ -26,7 +26,7 @@ def test_a_stack_is_created_selected_or_either_and_errors_name_what_is_near(
             with pytest.raises(sw.ConflictError, match="already exists"):
                 await engine.create_stack("shop/dev")
             assert await (await engine.select_stack("shop/dev")).outputs() == {}
-            with pytest.raises(sw.NotFoundError, match=r"did you mean 'shop/dev'\?(.|\n)*create_stack"):
+            with pytest.raises(sw.NotFoundError, match=r"did you mean 'shop/dev'\?(.|\n)*hint: create_stack\(\) creates a stack$"):
                 await engine.select_stack("shop/dve")
             await engine.create_or_select_stack("shop/dev")
             await engine.create_or_select_stack("shop/new")

@@ -4,7 +4,11 @@ use std::{borrow::Cow, error::Error as StdError, fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use crate::{message::Text, secrets::Redactor, urn::Urn};
+use crate::{
+    message::{Language, Text},
+    secrets::Redactor,
+    urn::Urn,
+};
 
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -178,7 +182,7 @@ impl Error {
         self.edit(|inner| inner.config_key = Some(key.into()))
     }
 
-    /// Adds advice for people, shown apart from the message.
+    /// Adds advice for people, shown apart from the message. A function of the engine stands at its beginning, as `name()`.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         self.edit(|inner| inner.hints.push(hint.into()))
@@ -340,6 +344,12 @@ impl Error {
     #[must_use]
     pub fn hints(&self) -> &[String] {
         &self.0.hints
+    }
+
+    /// Returns advice for people, with the functions that it names in a language's style.
+    #[must_use]
+    pub fn hints_in(&self, language: Language) -> Vec<Cow<'_, str>> {
+        self.0.hints.iter().map(|hint| language.hint(hint)).collect()
     }
 }
 

@@ -109,7 +109,7 @@ mod engine;
 
 pub use engine::{Engine, EngineBuilder, Opening, Stack, StackSettings};
 pub use error::{Error, ErrorClass, ErrorKind, Result};
-pub use message::Text;
+pub use message::{Language, Text};
 pub use store::StackName;
 
 /// The version of the reference engine that this one takes itself to be compatible with, as manifests have it.

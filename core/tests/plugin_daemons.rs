@@ -8,6 +8,8 @@
     reason = "a test fails by panicking, and reports that it was skipped"
 )]
 
+mod host_process;
+
 use std::{
     fs::File,
     io::{BufRead as _, BufReader, Read as _},
@@ -16,13 +18,12 @@ use std::{
     time::Duration,
 };
 
+use host_process::{FIFO, script};
 use rustix::fs::{Mode, OFlags, open};
 use stackwright::{
-    plugin::{Inheritance, PluginCommand, PluginProcess, PluginTimeouts, Start},
+    plugin::{PluginProcess, Start},
     runtime::Runtime,
 };
-
-const FIFO: &str = "HOST_PROCESS_FIFO";
 
 /// Returns the folder of the control group (version 2) of this process, if a control group can be made below it.
 fn writable_control_group() -> Option<PathBuf> {
@@ -50,29 +51,10 @@ fn control_groups(own: &Path, pid: u32) -> Vec<PathBuf> {
         .collect()
 }
 
-fn start(script: String) -> Start {
-    Start {
-        label: "test (resource)".into(),
-        command: PluginCommand {
-            program: PathBuf::from("/bin/sh"),
-            arguments: vec!["-c".into(), script.into(), "plugin".into()],
-            environment: Vec::new(),
-        },
-        engine_address: String::new(),
-        directory: None,
-        inheritance: Inheritance::now(),
-        environment: Vec::new(),
-        visible: false,
-        sink: None,
-        guard_shell: Some(PathBuf::from("/bin/sh")),
-        timeouts: PluginTimeouts::default(),
-    }
-}
-
 /// Returns a plugin that starts a daemon at once: a session of its own, whose parent ends. The daemon holds the fifo open for as
 /// long as it lives.
 fn plugin_with_daemon(fifo: &Path) -> Start {
-    start(format!(
+    script(format!(
         "(exec 9>'{0}'; setsid sh -c 'echo up >&9; sleep 600 & wait' & sleep 0.2) & wait; echo 1; exec sleep 600",
         fifo.display()
     ))
@@ -161,8 +143,7 @@ async fn a_daemon_of_a_plugin_ends_with_a_host_that_is_killed() {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let folder = tempfile::tempdir().unwrap();
     let fifo = fifo(folder.path());
-    let mut host = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "host", "--ignored", "--nocapture"])
+    let mut host = host_process::host()
         .env(FIFO, &fifo)
         .stdout(Stdio::null())
         .spawn()

@@ -8,32 +8,14 @@
     reason = "a test fails by panicking"
 )]
 
-use std::{path::PathBuf, process::Command};
+#[expect(dead_code, reason = "this test needs no fifo")]
+mod host_process;
 
+use std::process::Command;
+
+use host_process::script;
 use rustix::process::{WaitId, WaitIdOptions, getpid, set_child_subreaper, waitid};
-use stackwright::{
-    plugin::{Inheritance, PluginCommand, PluginProcess, PluginTimeouts, Start},
-    runtime::Runtime,
-};
-
-fn start(script: &str) -> Start {
-    Start {
-        label: "test (resource)".into(),
-        command: PluginCommand {
-            program: PathBuf::from("/bin/sh"),
-            arguments: vec!["-c".into(), script.into(), "plugin".into()],
-            environment: Vec::new(),
-        },
-        engine_address: String::new(),
-        directory: None,
-        inheritance: Inheritance::now(),
-        environment: Vec::new(),
-        visible: false,
-        sink: None,
-        guard_shell: Some(PathBuf::from("/bin/sh")),
-        timeouts: PluginTimeouts::default(),
-    }
-}
+use stackwright::{plugin::PluginProcess, runtime::Runtime};
 
 /// Not a test of its own: the host that the test below starts.
 #[tokio::test]
@@ -43,13 +25,13 @@ async fn host() {
     // A process of the host's own, which only the host may take note of.
     let mut own = Command::new("true").spawn().unwrap();
     let runtime = Runtime::system(tokio::runtime::Handle::current());
-    for script in [
+    for text in [
         // Ends when it is asked to, and leaves a child and a grandchild that do not.
         "trap '' INT TERM; (trap '' INT TERM; sleep 600 & sleep 600) & trap 'exit 0' INT TERM; echo 1; while :; do sleep 0.01; done",
         // Is killed, with what it started.
         "(sleep 600 & sleep 600) & echo 1; kill -KILL $$",
     ] {
-        let process = PluginProcess::start(start(script), &runtime).await.unwrap();
+        let process = PluginProcess::start(script(text), &runtime).await.unwrap();
         process.close().await;
         assert!(process.exit().is_some());
     }
@@ -62,10 +44,7 @@ async fn host() {
 // demand 3.2 trap 11
 #[test]
 fn a_host_that_inherits_orphans_keeps_no_zombies_of_plugins() {
-    let host = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "host", "--ignored", "--nocapture"])
-        .output()
-        .unwrap();
+    let host = host_process::host().output().unwrap();
     assert!(
         host.status.success(),
         "{}{}",

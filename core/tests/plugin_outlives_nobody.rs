@@ -7,18 +7,15 @@
     reason = "a test fails by panicking"
 )]
 
+mod host_process;
+
 use std::{
     io::{BufRead as _, BufReader, Read as _},
-    path::PathBuf,
     process::{Command, Stdio},
 };
 
-use stackwright::{
-    plugin::{Inheritance, PluginCommand, PluginProcess, PluginTimeouts, Start},
-    runtime::Runtime,
-};
-
-const FIFO: &str = "HOST_PROCESS_FIFO";
+use host_process::{FIFO, script};
+use stackwright::{plugin::PluginProcess, runtime::Runtime};
 
 /// Not a test of its own: the host that the test below starts and kills.
 #[tokio::test]
@@ -27,23 +24,9 @@ const FIFO: &str = "HOST_PROCESS_FIFO";
 async fn host() {
     let fifo = std::env::var(FIFO).unwrap();
     // Deaf to interrupts, with a child of its own; both hold the fifo open as long as they live.
-    let script = format!("trap '' INT HUP TERM; exec 9>'{fifo}'; sleep 600 & echo 1; wait");
-    let start = Start {
-        label: "test (resource)".into(),
-        command: PluginCommand {
-            program: PathBuf::from("/bin/sh"),
-            arguments: vec!["-c".into(), script.into(), "plugin".into()],
-            environment: Vec::new(),
-        },
-        engine_address: String::new(),
-        directory: None,
-        inheritance: Inheritance::now(),
-        environment: Vec::new(),
-        visible: false,
-        sink: None,
-        guard_shell: Some(PathBuf::from("/bin/sh")),
-        timeouts: PluginTimeouts::default(),
-    };
+    let start = script(format!(
+        "trap '' INT HUP TERM; exec 9>'{fifo}'; sleep 600 & echo 1; wait"
+    ));
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let process = PluginProcess::start(start, &runtime).await.unwrap();
     std::fs::write(format!("{fifo}.ready"), "plugin is up\n").unwrap();
@@ -58,8 +41,7 @@ fn a_killed_host_leaves_no_plugin_and_no_child_of_a_plugin() {
     for path in [&fifo, &ready] {
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
     }
-    let mut host = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "host", "--ignored", "--nocapture"])
+    let mut host = host_process::host()
         .env(FIFO, &fifo)
         .stdout(Stdio::null())
         .spawn()

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 use stackwright::{
-    Error,
+    Error, Language,
     diagnostic::{Diagnostic, Severity},
     event::{DiffKind, OperationOutcome, StepResult},
     executor::StepOp,
@@ -43,7 +43,7 @@ struct ErrorDocument<'a> {
     provider: Option<&'a str>,
     phase: Option<&'a str>,
     config_key: Option<&'a str>,
-    hints: &'a [String],
+    hints: Vec<Cow<'a, str>>,
 }
 
 #[derive(Serialize)]
@@ -119,7 +119,7 @@ impl<'a> From<&'a Error> for ErrorDocument<'a> {
             provider: error.provider(),
             phase: error.phase(),
             config_key: error.config_key(),
-            hints: error.hints(),
+            hints: error.hints_in(Language::C),
         }
     }
 }

@@ -65,9 +65,7 @@ pub unsafe extern "C" fn sw_stack_open(
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
     // SAFETY: the caller's contract is this function's.
-    let body = || unsafe { open(engine, name, settings, program, stack, None) };
-    // SAFETY: `error` is null or writable by this function's contract.
-    unsafe { guard(error, body) }
+    unsafe { opened(engine, name, settings, program, stack, error, None) }
 }
 
 /// Creates a stack, which must not exist: one that does is a conflict. Otherwise as `sw_stack_open`, without its setting
@@ -84,10 +82,9 @@ pub unsafe extern "C" fn sw_engine_create_stack(
     stack: *mut *mut sw_stack_t,
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
+    let opening = Some(Opening::Create);
     // SAFETY: the caller's contract is this function's.
-    let body = || unsafe { open(engine, name, settings, program, stack, Some(Opening::Create)) };
-    // SAFETY: `error` is null or writable by this function's contract.
-    unsafe { guard(error, body) }
+    unsafe { opened(engine, name, settings, program, stack, error, opening) }
 }
 
 /// Selects a stack, which must exist: for one that does not, the error's hints name those like it. Otherwise as
@@ -104,10 +101,9 @@ pub unsafe extern "C" fn sw_engine_select_stack(
     stack: *mut *mut sw_stack_t,
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
+    let opening = Some(Opening::Select);
     // SAFETY: the caller's contract is this function's.
-    let body = || unsafe { open(engine, name, settings, program, stack, Some(Opening::Select)) };
-    // SAFETY: `error` is null or writable by this function's contract.
-    unsafe { guard(error, body) }
+    unsafe { opened(engine, name, settings, program, stack, error, opening) }
 }
 
 /// Selects a stack, and creates it when it does not exist. Otherwise as `sw_stack_open`, without its setting `create`.
@@ -123,17 +119,26 @@ pub unsafe extern "C" fn sw_engine_create_or_select_stack(
     stack: *mut *mut sw_stack_t,
     error: *mut *mut sw_error_t,
 ) -> sw_status_t {
+    let opening = Some(Opening::CreateOrSelect);
     // SAFETY: the caller's contract is this function's.
-    let body = || unsafe {
-        open(
-            engine,
-            name,
-            settings,
-            program,
-            stack,
-            Some(Opening::CreateOrSelect),
-        )
-    };
+    unsafe { opened(engine, name, settings, program, stack, error, opening) }
+}
+
+/// Opens a stack, guarded; `opening` is that of the function that was called.
+///
+/// # Safety
+/// As `sw_stack_open`.
+unsafe fn opened(
+    engine: *const sw_engine_t,
+    name: sw_bytes_view_t,
+    settings: sw_bytes_view_t,
+    program: *const sw_program_t,
+    stack: *mut *mut sw_stack_t,
+    error: *mut *mut sw_error_t,
+    opening: Option<Opening>,
+) -> sw_status_t {
+    // SAFETY: the caller's contract is this function's.
+    let body = || unsafe { open(engine, name, settings, program, stack, opening) };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }
 }

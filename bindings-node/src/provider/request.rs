@@ -8,12 +8,34 @@ use stackwright::{
         CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
         MappingRequest, ReadRequest, ResolutionRequest, SchemaRequest, UpdateRequest, Views,
     },
-    token::{ResourceId, TypeToken},
-    urn::Urn,
+    token::ResourceId,
 };
 
 use super::{method, views};
 use crate::convert::{Js, Writer};
+
+/// Writes which resource a request is about.
+macro_rules! subject {
+    ($writer:ident, $object:ident, $request:ident) => {
+        $writer
+            .set_text($object, "urn", $request.urn.as_str())
+            .and_then(|()| $writer.set_text($object, "type", $request.resource_type.as_ref()))
+            .and_then(|()| $writer.set_text($object, "name", &$request.name))
+    };
+}
+
+/// Writes what a resource was and is to be: a difference and an update are about the same.
+macro_rules! change {
+    ($writer:ident, $object:ident, $request:ident) => {
+        subject!($writer, $object, $request)
+            .and_then(|()| identity($writer, $object, &$request.id))
+            .and_then(|()| $writer.set_map($object, "oldInputs", &$request.old_inputs))
+            .and_then(|()| $writer.set_map($object, "oldOutputs", &$request.old_outputs))
+            .and_then(|()| $writer.set_map($object, "inputs", &$request.news))
+            .and_then(|()| $writer.texts(&$request.ignore_changes))
+            .and_then(|ignored| $writer.scope().set_named($object, "ignoreChanges", ignored))
+    };
+}
 
 /// A request of a provider's method.
 pub(crate) enum Request {
@@ -87,28 +109,7 @@ impl Request {
             Self::CheckConfig(request) | Self::Check(request) => request.news.clone(),
             Self::Create(request) => request.inputs.clone(),
             Self::Update(request) => request.news.clone(),
-            Self::DiffConfig(_)
-            | Self::Configure(_)
-            | Self::Diff(_)
-            | Self::Read(_)
-            | Self::Delete(_)
-            | Self::Invoke(_)
-            | Self::Cancel
-            | Self::Close
-            | Self::GetSchema(_)
-            | Self::GetMapping(_)
-            | Self::GetMappings(_)
-            | Self::Resolve(_)
-            | Self::Receive(_)
-            | Self::StackOutputs(_)
-            | Self::StackResourceOutputs(_)
-            | Self::Encrypt(_)
-            | Self::Decrypt(_)
-            | Self::Fetch(_)
-            | Self::ProposeName(_)
-            | Self::IsInstalled(_)
-            | Self::LatestVersion(_)
-            | Self::Install(_) => PropertyMap::new(),
+            _ => PropertyMap::new(),
         }
     }
 
@@ -136,26 +137,14 @@ impl Request {
                 writer.set_map(object, "inputs", &request.inputs)?;
             }
             Self::Create(request) => {
-                subject(
-                    writer,
-                    object,
-                    &request.urn,
-                    &request.resource_type,
-                    &request.name,
-                )?;
+                subject!(writer, object, request)?;
                 writer.set_map(object, "inputs", &request.inputs)?;
                 limits(writer, object, request.timeout, request.preview)?;
             }
             Self::Read(request) => read(writer, object, request)?,
             Self::Update(request) => update(writer, object, request)?,
             Self::Delete(request) => {
-                subject(
-                    writer,
-                    object,
-                    &request.urn,
-                    &request.resource_type,
-                    &request.name,
-                )?;
+                subject!(writer, object, request)?;
                 identity(writer, object, &request.id)?;
                 writer.set_map(object, "inputs", &request.inputs)?;
                 writer.set_map(object, "outputs", &request.outputs)?;
@@ -195,13 +184,7 @@ impl Request {
 }
 
 fn read(writer: &Writer, object: Js, request: &ReadRequest) -> Result<()> {
-    subject(
-        writer,
-        object,
-        &request.urn,
-        &request.resource_type,
-        &request.name,
-    )?;
+    subject!(writer, object, request)?;
     identity(writer, object, &request.id)?;
     if let Some(inputs) = &request.inputs {
         writer.set_map(object, "inputs", inputs)?;
@@ -239,25 +222,13 @@ fn resolve(writer: &Writer, object: Js, request: &ResolutionRequest) -> Result<(
 }
 
 fn naming(writer: &Writer, object: Js, request: &NamingRequest) -> Result<()> {
-    subject(
-        writer,
-        object,
-        &request.urn,
-        &request.resource_type,
-        &request.name,
-    )?;
+    subject!(writer, object, request)?;
     seed(writer, object, &request.random_seed)?;
     writer.set_bool(object, "preview", request.preview)
 }
 
 fn check(writer: &Writer, object: Js, request: &CheckRequest) -> Result<()> {
-    subject(
-        writer,
-        object,
-        &request.urn,
-        &request.resource_type,
-        &request.name,
-    )?;
+    subject!(writer, object, request)?;
     if let Some(olds) = &request.olds {
         writer.set_map(object, "oldInputs", olds)?;
     }
@@ -273,44 +244,14 @@ fn check(writer: &Writer, object: Js, request: &CheckRequest) -> Result<()> {
 }
 
 fn diff(writer: &Writer, object: Js, request: &DiffRequest) -> Result<()> {
-    subject(
-        writer,
-        object,
-        &request.urn,
-        &request.resource_type,
-        &request.name,
-    )?;
-    identity(writer, object, &request.id)?;
-    writer.set_map(object, "oldInputs", &request.old_inputs)?;
-    writer.set_map(object, "oldOutputs", &request.old_outputs)?;
-    writer.set_map(object, "inputs", &request.news)?;
-    let ignored = writer.texts(&request.ignore_changes)?;
-    writer.scope().set_named(object, "ignoreChanges", ignored)?;
+    change!(writer, object, request)?;
     writer.set_bool(object, "preview", request.preview)
 }
 
 fn update(writer: &Writer, object: Js, request: &UpdateRequest) -> Result<()> {
-    subject(
-        writer,
-        object,
-        &request.urn,
-        &request.resource_type,
-        &request.name,
-    )?;
-    identity(writer, object, &request.id)?;
-    writer.set_map(object, "oldInputs", &request.old_inputs)?;
-    writer.set_map(object, "oldOutputs", &request.old_outputs)?;
-    writer.set_map(object, "inputs", &request.news)?;
-    let ignored = writer.texts(&request.ignore_changes)?;
-    writer.scope().set_named(object, "ignoreChanges", ignored)?;
+    change!(writer, object, request)?;
     views::write(writer, object, &request.views)?;
     limits(writer, object, request.timeout, request.preview)
-}
-
-fn subject(writer: &Writer, object: Js, urn: &Urn, resource_type: &TypeToken, name: &str) -> Result<()> {
-    writer.set_text(object, "urn", urn.as_str())?;
-    writer.set_text(object, "type", resource_type.as_ref())?;
-    writer.set_text(object, "name", name)
 }
 
 fn seed(writer: &Writer, object: Js, seed: &[u8]) -> Result<()> {

@@ -76,14 +76,23 @@ def causes_of(error: BaseException) -> list[str]:
     What the exception's own text says already is not repeated. An exception that was handled before it, without ``from``, is
     not its cause. Raises nothing.
     """
-    lines: list[str] = []
-    _add_causes(error, "", set(), lines)
+    lines = [line for line, _ in _causes(error)]
     if len(lines) > _MAX_CAUSES:
         lines[_MAX_CAUSES:] = ["…"]
     return [printable(line) for line in lines]
 
 
-def _add_causes(error: BaseException, indent: str, seen: set[int], lines: list[str]) -> None:
+_Cause = tuple[str, BaseException]
+"""What is told of a cause, and the cause."""
+
+
+def _causes(error: BaseException) -> list[_Cause]:
+    causes: list[_Cause] = []
+    _add_causes(error, "", set(), causes)
+    return causes
+
+
+def _add_causes(error: BaseException, indent: str, seen: set[int], lines: list[_Cause]) -> None:
     if id(error) in seen or len(lines) > _MAX_CAUSES or len(seen) == _MAX_VISITED:
         return
     seen.add(id(error))
@@ -93,7 +102,7 @@ def _add_causes(error: BaseException, indent: str, seen: set[int], lines: list[s
         found.append(("caused by: ", error.__cause__, indent))
     for introduction, cause, below in found:
         if not _repeats(error, cause):
-            lines.append(f"{indent}{introduction}{_summary(cause)}")
+            lines.append((f"{indent}{introduction}{_summary(cause)}", cause))
         _add_causes(cause, below, seen, lines)
 
 
@@ -123,11 +132,22 @@ def _summary(error: BaseException) -> str:
 def described(error: BaseException, frames: TracebackType | None) -> tuple[str, str]:
     """Returns the traceback and the last line of what a program raised; never raises itself."""
     try:
-        text = "".join(traceback.format_exception(type(error), error, frames)).rstrip("\n")
-        summary = "\n".join([_summary(error), *causes_of(error)])
+        causes = causes_of(error)
+        summary = "\n".join([_summary(error), *causes])
+        text = _with_tracebacks(error, frames, summary) if causes else "".join(traceback.format_exception(type(error), error, frames))
+        text = text.rstrip("\n")
     except BaseException:  # noqa: BLE001  # parts of an exception that raise when they are looked at
         text = summary = f"{type(error).__name__}: its text cannot be read"
     return printable(text), printable(summary)
+
+
+def _with_tracebacks(error: BaseException, frames: TracebackType | None, summary: str) -> str:
+    """Returns the traceback of an exception, what is told of it and its causes, and the tracebacks of those."""
+    parts = ["Traceback (most recent call last):\n", *traceback.format_tb(frames), summary, "\n"]
+    for _, cause in _causes(error)[:_MAX_CAUSES]:
+        if cause.__traceback__ is not None:
+            parts += [f"Traceback of {type(cause).__name__} (most recent call last):\n", *traceback.format_tb(cause.__traceback__)]
+    return "".join(parts)
 
 
 def printable(text: str) -> str:

@@ -97,7 +97,7 @@ pub(crate) async fn explained(storage: &StackStorage, error: Error) -> Error {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
     error
         .with_hint(near_names(&storage.name().to_string(), &names))
-        .with_hint("create_stack (createStack in Node, sw_engine_create_stack in C) creates a stack")
+        .with_hint("create_stack() creates a stack")
 }
 
 fn near_names(name: &str, known: &[String]) -> String {

@@ -1,10 +1,13 @@
 //! Messages with a code, arguments and two texts: the reference engine's for tools, the library's for people.
 
+mod language;
 mod sdk;
 
 use std::{borrow::Cow, fmt};
 
 use serde_json::{Map, Value, json};
+
+pub use language::Language;
 
 pub(crate) use sdk::text_of_program;
 

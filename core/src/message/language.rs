@@ -1,0 +1,67 @@
+//! Languages of hosts: the style in which a hint names a function of the engine.
+
+use std::borrow::Cow;
+
+/// The language of a host, in whose style hints name functions of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Language {
+    /// Rust, whose style hints are written in.
+    Rust,
+    /// C.
+    C,
+    /// Python.
+    Python,
+    /// Node.
+    Node,
+}
+
+/// The functions with which hints begin, as `name()`.
+const FUNCTIONS: &[&str] = &["create_stack"];
+
+impl Language {
+    /// Returns a hint that names a function in this language's style. Functions stand at the beginning of hints.
+    pub(crate) fn hint(self, hint: &str) -> Cow<'_, str> {
+        let named = FUNCTIONS.iter().find_map(|function| {
+            let rest = hint.strip_prefix(function)?.strip_prefix("()")?;
+            Some(format!("{}(){rest}", self.function(function)))
+        });
+        named.map_or(Cow::Borrowed(hint), Cow::Owned)
+    }
+
+    fn function(self, name: &str) -> String {
+        match self {
+            Self::Rust | Self::Python => name.to_owned(),
+            Self::C => format!("sw_engine_{name}"),
+            Self::Node => {
+                let mut words = name.split('_');
+                let first = words.next().unwrap_or_default().to_owned();
+                words.fold(first, |name, word| {
+                    let (initial, rest) = word.split_at(word.len().min(1));
+                    name + &initial.to_uppercase() + rest
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_names_a_function_in_the_style_of_each_language() {
+        for (language, expected) in [
+            (Language::Rust, "create_stack() creates a stack"),
+            (Language::C, "sw_engine_create_stack() creates a stack"),
+            (Language::Python, "create_stack() creates a stack"),
+            (Language::Node, "createStack() creates a stack"),
+        ] {
+            assert_eq!(language.hint("create_stack() creates a stack"), expected);
+            assert_eq!(
+                language.hint("the store has shop/create_stack()"),
+                "the store has shop/create_stack()"
+            );
+        }
+    }
+}
