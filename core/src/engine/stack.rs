@@ -228,11 +228,13 @@ impl Stack {
     /// [`ErrorKind::State`] for a document that is none or whose state is not valid, [`ErrorKind::Conflict`] while an
     /// operation runs; the state is as it was then.
     pub async fn import(&self, document: &[u8]) -> Result<()> {
-        self.context.create_if_new().await?;
-        self.context
-            .storage
-            .import(&*self.context.secrets, document)
-            .await
+        let StackContext {
+            storage,
+            secrets,
+            is_new,
+            ..
+        } = &*self.context;
+        storage.import(&**secrets, document, *is_new).await
     }
 
     /// Returns the history's entries, newest first, as their JSON documents. A stack whose state the host has supplied has none.

@@ -239,7 +239,7 @@ impl Frame {
                 message: self.options.message.clone(),
                 started,
                 ended: runtime.clock.now(),
-                succeeded,
+                succeeded: succeeded && folded.is_ok(),
                 changes,
                 config: self.stack.config.clone(),
             })

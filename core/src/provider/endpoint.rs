@@ -112,14 +112,16 @@ impl EngineRoute {
     /// Emits a plugin's message in the operation that it belongs to.
     ///
     /// A URN names the stack. Without one, a message belongs to the only operation that holds the plugin. While several
-    /// hold it, or none, the message is dropped: it may contain secrets of one stack, which the others do not redact.
+    /// hold it, or none, the message is dropped: it may contain secrets of one stack, which the others do not redact. So is one
+    /// with a URN while operations on different stacks of the same name hold the plugin: a host may supply several.
     pub fn log(&self, diagnostic: Diagnostic) {
-        let mut holders = self.holders();
-        match &diagnostic.urn {
-            Some(urn) => holders.retain(|holder| holder.has(urn)),
-            None if holders.len() > 1 => holders.clear(),
-            None => {}
-        }
+        let holders = match &diagnostic.urn {
+            Some(urn) => self.holders_on(urn),
+            None => match self.holders() {
+                several if several.len() > 1 => Vec::new(),
+                holders => holders,
+            },
+        };
         if holders.is_empty() {
             tracing::debug!("dropped a plugin's log message that belongs to no single operation");
         }
@@ -139,13 +141,26 @@ impl EngineRoute {
 
     /// Sets the root resource of the operations on the URN's stack, where it is not known yet.
     pub fn set_root(&self, urn: &Urn) {
-        for holder in self.holders().iter().filter(|holder| holder.has(urn)) {
+        for holder in self.holders_on(urn) {
             holder.root().get_or_init(|| urn.clone());
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Weak<PluginOperation>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns those of the holders that work on the URN's stack; none where they work on several stacks of its name.
+    fn holders_on(&self, urn: &Urn) -> Vec<Arc<PluginOperation>> {
+        let mut holders = self.holders();
+        holders.retain(|holder| holder.has(urn));
+        if holders
+            .windows(2)
+            .any(|pair| pair[0].identity != pair[1].identity)
+        {
+            holders.clear();
+        }
+        holders
     }
 
     /// Returns the operations that hold the plugin, each once.
@@ -216,6 +231,29 @@ mod tests {
         route.log(about);
         assert_eq!(texts(&dev_events), ["dev, held twice"]);
         assert_eq!(texts(&prod_events), ["about prod", "prod"]);
+    }
+
+    #[test]
+    fn a_message_with_urn_is_dropped_while_stacks_of_one_name_hold_the_plugin() {
+        let route = Arc::new(EngineRoute::default());
+        let [(one, one_events), (other, other_events)] = ["dev#1", "dev#2"].map(|identity| {
+            let events = EventSink::new(Arc::new(SystemClock));
+            (
+                PluginOperation::new("shop", "dev", identity, events.clone()),
+                events,
+            )
+        });
+        let mut about = Diagnostic::warning("about dev");
+        about.urn = Some(Urn::parse("urn:pulumi:dev::shop::echo:index:Echo::a").unwrap());
+        let held = route.hold(&Arc::downgrade(&one));
+        let _held_too = route.hold(&Arc::downgrade(&other));
+        route.log(about.clone());
+        route.set_root(&Urn::root_stack("dev", "shop"));
+        assert!(one.root().get().is_none() && other.root().get().is_none());
+        drop(held);
+        route.log(about);
+        assert!(texts(&one_events).is_empty());
+        assert_eq!(texts(&other_events), ["about dev"]);
     }
 
     #[test]

@@ -113,10 +113,6 @@ impl Store for FaultyStore {
         self.write(self.inner.copy(from, to)).await
     }
 
-    async fn retain(&self, from: &str, to: &str) -> Result<()> {
-        self.write(self.inner.retain(from, to)).await
-    }
-
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {
         self.inner.lock(name).await
     }

@@ -97,6 +97,28 @@ pub trait Store: Send + Sync + 'static {
     /// [`crate::ErrorKind::Conflict`] when the condition does not hold.
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version>;
 
+    /// As [`Self::put`]; the content that is replaced becomes the object `kept`. Costs no copy where the store can do without. A failure
+    /// may leave what is there in both.
+    ///
+    /// # Errors
+    /// As for [`Self::put`], and [`ErrorKind::NotFound`] when there is nothing to replace.
+    async fn put_keeping(
+        &self,
+        key: &str,
+        bytes: Bytes,
+        condition: Condition,
+        kept: &str,
+    ) -> Result<Version> {
+        if let Condition::Match(expected) = &condition {
+            match self.get(key).await? {
+                Some(object) if object.version == *expected => {}
+                _ => return Err(changed(key)),
+            }
+        }
+        self.copy(key, kept).await?;
+        self.put(key, bytes, condition).await
+    }
+
     /// Adds `bytes` at the end of an object, which is created when there is none and the condition allows it, and returns
     /// its new version.
     ///
@@ -137,16 +159,6 @@ pub trait Store: Send + Sync + 'static {
         };
         self.put(to, object.bytes, Condition::Any).await?;
         Ok(())
-    }
-
-    /// As [`Self::copy`], for a caller that replaces `from` by a put at once: until then both may share one content, to which a
-    /// write past the store would show in both. Costs the same for every length where the store can share, and is durable
-    /// with the put.
-    ///
-    /// # Errors
-    /// As for [`Self::copy`].
-    async fn retain(&self, from: &str, to: &str) -> Result<()> {
-        self.copy(from, to).await
     }
 
     /// Takes the exclusive lock of `name`, which ends with the returned guard, or with this process.

@@ -1,11 +1,11 @@
 //! What every store must do, checked on each of them, and what only the file store must.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 
 use super::*;
-use crate::runtime::Runtime;
+use crate::runtime::{Clock, Runtime, SystemClock, Timestamp};
 
 fn runtime() -> Runtime {
     Runtime::system(tokio::runtime::Handle::current())
@@ -166,20 +166,26 @@ async fn a_copy_and_its_original_change_apart() {
 }
 
 #[tokio::test]
-async fn what_is_retained_of_an_object_stays_when_that_is_replaced() {
+async fn what_a_put_keeps_stays_as_it_was() {
     on_each(|store| async move {
-        store.put("a", "1".into(), Condition::Any).await.unwrap();
+        let first = store.put("a", "1".into(), Condition::Any).await.unwrap();
         store.put("b", "0".into(), Condition::Any).await.unwrap();
-        // A writer that dies after retaining is followed by one that does it again.
-        store.retain("a", "b").await.unwrap();
-        store.retain("a", "b").await.unwrap();
-        store.put("a", "2".into(), Condition::Any).await.unwrap();
+        let stale = Condition::Match("stale".into());
+        let error = store.put_keeping("a", "9".into(), stale, "b").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        let kept = text(store.get("b").await.unwrap());
+        assert_eq!(kept.unwrap(), "0", "another writer's previous content stays");
+        let present = Condition::Match(first);
+        store.put_keeping("a", "2".into(), present, "b").await.unwrap();
         store.append("b", "3".into(), Condition::Any).await.unwrap();
         store.append("a", "4".into(), Condition::Any).await.unwrap();
         for (key, expected) in [("a", "24"), ("b", "13")] {
             assert_eq!(text(store.get(key).await.unwrap()).unwrap(), expected, "{key}");
         }
-        let error = store.retain("nothing", "c").await.unwrap_err();
+        let error = store
+            .put_keeping("nothing", "1".into(), Condition::Any, "c")
+            .await
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
         assert_eq!(keys(&*store, "").await, ["a", "b"]);
     })
@@ -304,16 +310,28 @@ async fn a_listing_skips_sidecars_locks_and_temporary_files() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_was_retained_twice_shares_no_file_with_its_origin() {
+async fn what_a_put_keeps_shares_no_file_with_what_is_there_also_after_a_crash() {
     use std::os::unix::fs::MetadataExt as _;
     let folder = tempfile::tempdir().unwrap();
     let store = file_store(folder.path());
-    let links = |name: &str| fs::metadata(folder.path().join(name)).unwrap().nlink();
+    let metadata = |name: &str| fs::metadata(folder.path().join(name)).unwrap();
     store.put("a", "1".into(), Condition::Any).await.unwrap();
-    store.retain("a", "b").await.unwrap();
-    assert_eq!(links("a"), 2, "retaining costs no copy");
-    store.retain("a", "b").await.unwrap();
-    assert_eq!((links("a"), links("b")), (1, 1));
+    let first = metadata("a").ino();
+    store
+        .put_keeping("a", "2".into(), Condition::Any, "b")
+        .await
+        .unwrap();
+    assert_eq!(metadata("b").ino(), first, "keeping costs no copy");
+    assert_eq!((metadata("a").nlink(), metadata("b").nlink()), (1, 1));
+    // As a writer leaves it that dies between both names.
+    fs::remove_file(folder.path().join("b")).unwrap();
+    fs::hard_link(folder.path().join("a"), folder.path().join("b")).unwrap();
+    store
+        .put_keeping("a", "3".into(), Condition::Any, "b")
+        .await
+        .unwrap();
+    assert_eq!((metadata("a").nlink(), metadata("b").nlink()), (1, 1));
+    assert_eq!(fs::read_to_string(folder.path().join("b")).unwrap(), "2");
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
         3,
@@ -376,21 +394,39 @@ async fn the_digest_of_what_a_store_has_written_is_compared_once_another_program
     assert!(digest(&store).await.is_some());
 }
 
+/// The system's clock, two hours later.
+struct Later;
+
+#[async_trait]
+impl Clock for Later {
+    fn now(&self) -> Timestamp {
+        SystemClock.now() + jiff::SignedDuration::from_hours(2)
+    }
+
+    fn elapsed(&self) -> Duration {
+        SystemClock.elapsed()
+    }
+
+    async fn wait(&self, duration: Duration) {
+        SystemClock.wait(duration).await;
+    }
+}
+
 #[tokio::test]
 async fn what_a_dead_writer_left_is_removed_when_it_is_old() {
     let folder = tempfile::tempdir().unwrap();
-    let (old, fresh) = (
-        folder.path().join(".0123456789abcdef.tmp"),
-        folder.path().join(".fedcba9876543210.tmp"),
-    );
+    let abandoned = folder.path().join(".0123456789abcdef.tmp");
+    // A second name of a file that was written long ago is new.
     let long_ago = fs::FileTimes::new().set_modified(std::time::UNIX_EPOCH);
-    fs::File::create(&old).unwrap().set_times(long_ago).unwrap();
-    fs::write(&fresh, "").unwrap();
-    file_store(folder.path())
-        .put("k", "1".into(), Condition::Any)
-        .await
-        .unwrap();
-    assert!(!old.exists() && fresh.exists());
+    let file = fs::File::create(&abandoned).unwrap();
+    file.set_times(long_ago).unwrap();
+    let put = async |store: FileStore| store.put("k", "1".into(), Condition::Any).await.unwrap();
+    put(file_store(folder.path())).await;
+    assert!(abandoned.exists());
+    let clock = Arc::new(Later);
+    let later = Runtime { clock, ..runtime() };
+    put(FileStore::new(folder.path(), later).unwrap()).await;
+    assert!(!abandoned.exists());
 }
 
 #[tokio::test]

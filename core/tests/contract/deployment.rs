@@ -168,6 +168,9 @@ async fn what_could_not_be_saved_at_the_end_is_the_state_that_was_left_and_is_sa
     assert!(failed.error.as_ref().unwrap().message().contains("is full"));
     let left = parsed(&failed.deployment().unwrap().unwrap());
     assert!(left.to_string().contains("::a\""), "{left}");
+    let history = stack.history().await.unwrap();
+    let results: Vec<_> = history.iter().map(|entry| entry["result"].clone()).collect();
+    assert_eq!(results, ["failed"], "what could not be saved has not succeeded");
     // The journal has it, and the old manifest, because nothing has been written since.
     let journaled = parsed(&stack.export(false).await.unwrap());
     let of = |document: &serde_json::Value, member: &str| document["deployment"][member].clone();

@@ -133,12 +133,19 @@ impl Store for MortalStore {
         self.write(self.inner.delete_version(key, version)).await
     }
 
-    async fn copy(&self, from: &str, to: &str) -> Result<()> {
-        self.write(self.inner.copy(from, to)).await
+    async fn put_keeping(
+        &self,
+        key: &str,
+        bytes: Bytes,
+        condition: Condition,
+        kept: &str,
+    ) -> Result<Version> {
+        self.write(self.inner.put_keeping(key, bytes, condition, kept))
+            .await
     }
 
-    async fn retain(&self, from: &str, to: &str) -> Result<()> {
-        self.write(self.inner.retain(from, to)).await
+    async fn copy(&self, from: &str, to: &str) -> Result<()> {
+        self.write(self.inner.copy(from, to)).await
     }
 
     async fn lock(&self, name: &str) -> Result<Box<dyn LockGuard>> {

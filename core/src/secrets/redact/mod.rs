@@ -147,7 +147,7 @@ impl Redactor {
         fresh.sort_unstable_by(|left, right| left.as_str().cmp(right));
         fresh.dedup();
         let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
+            .match_kind(MatchKind::Standard)
             .build(fresh.iter().map(|form| form.as_bytes()));
         // Building fails only when the secrets together have more than two thousand million bytes.
         match automaton {
@@ -170,7 +170,7 @@ impl Redactor {
         let mut found: Vec<(usize, usize)> = compiled
             .levels
             .iter()
-            .flat_map(|level| level.automaton.find_iter(text))
+            .flat_map(|level| level.automaton.find_overlapping_iter(text))
             .map(|found| (found.start(), found.end()))
             .collect();
         if found.is_empty() {

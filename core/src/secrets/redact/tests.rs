@@ -26,6 +26,13 @@ fn the_longer_of_two_secrets_that_share_a_beginning_wins() {
 }
 
 #[test]
+fn of_secrets_that_overlap_nothing_is_left() {
+    let redactor = Redactor::new();
+    redactor.learn(["user:hunter2", "hunter2@host"]);
+    assert_eq!(redactor.scrub("to user:hunter2@host."), "to [secret].");
+}
+
+#[test]
 fn secrets_that_come_one_by_one_are_compiled_in_few_automata() {
     let redactor = Redactor::new();
     for number in 0..1000 {

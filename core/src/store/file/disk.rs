@@ -39,7 +39,7 @@ pub(super) struct Disk {
     pub(super) runtime: Runtime,
     /// Folders that were swept of abandoned temporary files.
     pub(super) swept: Mutex<HashSet<PathBuf>>,
-    /// The objects with sidecars that this store has written last, by key: as long as the file is the same, its digest is known
+    /// The checkpoints that this store has written last, by key: as long as the file is the same, its digest is known
     /// to be the recorded one.
     own: Mutex<HashMap<String, Stamp>>,
     copies: Copies,
@@ -127,18 +127,28 @@ impl Disk {
         Ok(Written { temporary, version })
     }
 
-    /// Puts what was written in its target's place, which becomes durable.
+    /// Puts what was written in its target's place, which becomes durable. What is there is kept under another key.
     pub(super) fn place(
         &self,
         written: Written,
         key: &str,
         condition: &Condition,
         digest: Option<Md5Digest>,
+        kept: Option<&str>,
     ) -> Result<Version> {
         let path = self.path(key);
         let Written { temporary, version } = written;
-        self.replace(temporary, key, condition, digest.map(sidecar::encode))?;
+        {
+            // Looking, keeping and replacing must be one act among all stores of this folder.
+            let _writes = wait_for_writes(self)?;
+            self.check(&path, key, condition)?;
+            if let Some(kept) = kept {
+                self.keep(key, kept)?;
+            }
+            self.replace(temporary, key, digest.map(sidecar::encode))?;
+        }
         if digest.is_some()
+            && key.starts_with(layout::STACKS)
             && let Ok(metadata) = fs::metadata(&path)
             && system::version(&metadata) == version
         {
@@ -157,18 +167,9 @@ impl Disk {
         .map_err(|error| failure("creating a file beside", path, error))
     }
 
-    /// Moves a finished temporary file into place, if the condition (still) holds, and writes its sidecar.
-    fn replace(
-        &self,
-        temporary: Temporary,
-        key: &str,
-        condition: &Condition,
-        sidecar: Option<Vec<u8>>,
-    ) -> Result<()> {
+    /// Moves a finished temporary file into place, and writes its sidecar. The caller holds the lock of writes.
+    fn replace(&self, temporary: Temporary, key: &str, sidecar: Option<Vec<u8>>) -> Result<()> {
         let path = self.path(key);
-        // Looking and replacing must be one act among all stores of this folder.
-        let _writes = wait_for_writes(self)?;
-        self.check(&path, key, condition)?;
         if sidecar::is_kept_for(key) {
             sidecar::remove(&path)?;
         }
@@ -228,28 +229,36 @@ impl Disk {
                 temporary
             }
         };
-        self.replace(temporary, to, &Condition::Any, sidecar)?;
+        let writes = wait_for_writes(self)?;
+        self.replace(temporary, to, sidecar)?;
+        drop(writes);
         if is_history {
             self.copies.note(from, origin, target);
         }
         Ok(())
     }
 
-    /// Gives the content of `from` a second name, for a caller that gives `from` another content at once. Copies it where the file
-    /// system knows no second names.
-    pub(super) fn retain(&self, from: &str, to: &str) -> Result<()> {
+    /// Gives the content of `from` a second name, for a caller that replaces `from` at once. Copies it where the file system knows no
+    /// second names.
+    fn keep(&self, from: &str, to: &str) -> Result<()> {
         let (source, target) = (self.path(from), self.path(to));
-        let original = open_origin(&source, from)?;
-        // A writer that died in between has left both names to one file; to rename one to the other would do nothing.
-        let is_done = is_named(&original, &target);
-        if is_done || !fs::symlink_metadata(&source).is_ok_and(|metadata| is_private(&metadata)) {
-            return self.copy(from, to);
-        }
-        let Some(temporary) = self.named_again(&source, &target) else {
-            return self.copy(from, to);
-        };
+        let mut original = open_origin(&source, from)?;
         let sidecar = sidecar::is_kept_for(to).then(|| sidecar::read(&source)).flatten();
-        self.replace(temporary, to, &Condition::Any, sidecar)
+        // A writer that died in between has left both names to one file; to rename one to the other would do nothing.
+        let is_alone = !is_named(&original, &target)
+            && fs::symlink_metadata(&source).is_ok_and(|metadata| is_private(&metadata));
+        let second = is_alone.then(|| self.named_again(&source, &target)).flatten();
+        let temporary = match second {
+            Some(temporary) => temporary,
+            None => {
+                let (temporary, mut file) = self.create_beside(&target)?;
+                io::copy(&mut original, &mut file)
+                    .and_then(|_| file.sync_all())
+                    .map_err(|error| failure("writing", &temporary.0, error))?;
+                temporary
+            }
+        };
+        self.replace(temporary, to, sidecar)
     }
 
     /// Gives a file a second, temporary name beside `target`; `None` where the file system knows no second names.

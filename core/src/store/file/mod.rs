@@ -75,6 +75,53 @@ impl FileStore {
         self.0.disk.root()
     }
 
+    /// Writes an object; what it replaces is kept under another key only once the new content is durable.
+    async fn replace(
+        &self,
+        key: &str,
+        bytes: Bytes,
+        condition: Condition,
+        kept: Option<String>,
+    ) -> Result<Version> {
+        check_key(key)?;
+        let key = key.to_owned();
+        if !sidecar::is_kept_for(&key) || bytes.len() < LARGE {
+            return self
+                .blocking(move |inner| {
+                    inner.appenders.forget(&key);
+                    let digest = sidecar::is_kept_for(&key).then(|| digest(&bytes));
+                    let written = inner.disk.write(&key, &bytes, &condition)?;
+                    if let Some(kept) = &kept {
+                        inner.appenders.forget(kept);
+                    }
+                    inner
+                        .disk
+                        .place(written, &key, &condition, digest, kept.as_deref())
+                })
+                .await;
+        }
+        let content = bytes.clone();
+        let digest = self.0.runtime.spawner.spawn_blocking(move || digest(&content));
+        let written = self.blocking({
+            let (key, condition) = (key.clone(), condition.clone());
+            move |inner| {
+                inner.appenders.forget(&key);
+                inner.disk.write(&key, &bytes, &condition)
+            }
+        });
+        let written = written.await?;
+        let digest = digest.await?;
+        self.blocking(move |inner| {
+            if let Some(kept) = &kept {
+                inner.appenders.forget(kept);
+            }
+            inner
+                .disk
+                .place(written, &key, &condition, Some(digest), kept.as_deref())
+        })
+        .await
+    }
+
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
@@ -114,31 +161,18 @@ impl Store for FileStore {
     }
 
     async fn put(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
-        check_key(key)?;
-        let key = key.to_owned();
-        if !sidecar::is_kept_for(&key) || bytes.len() < LARGE {
-            return self
-                .blocking(move |inner| {
-                    inner.appenders.forget(&key);
-                    let digest = sidecar::is_kept_for(&key).then(|| digest(&bytes));
-                    let written = inner.disk.write(&key, &bytes, &condition)?;
-                    inner.disk.place(written, &key, &condition, digest)
-                })
-                .await;
-        }
-        let content = bytes.clone();
-        let digest = self.0.runtime.spawner.spawn_blocking(move || digest(&content));
-        let written = self.blocking({
-            let (key, condition) = (key.clone(), condition.clone());
-            move |inner| {
-                inner.appenders.forget(&key);
-                inner.disk.write(&key, &bytes, &condition)
-            }
-        });
-        let written = written.await?;
-        let digest = digest.await?;
-        self.blocking(move |inner| inner.disk.place(written, &key, &condition, Some(digest)))
-            .await
+        self.replace(key, bytes, condition, None).await
+    }
+
+    async fn put_keeping(
+        &self,
+        key: &str,
+        bytes: Bytes,
+        condition: Condition,
+        kept: &str,
+    ) -> Result<Version> {
+        check_key(kept)?;
+        self.replace(key, bytes, condition, Some(kept.to_owned())).await
     }
 
     async fn append(&self, key: &str, bytes: Bytes, condition: Condition) -> Result<Version> {
@@ -181,18 +215,6 @@ impl Store for FileStore {
             inner.appenders.forget(&from);
             inner.appenders.forget(&to);
             inner.disk.copy(&from, &to)
-        })
-        .await
-    }
-
-    async fn retain(&self, from: &str, to: &str) -> Result<()> {
-        check_key(from)?;
-        check_key(to)?;
-        let (from, to) = (from.to_owned(), to.to_owned());
-        self.blocking(move |inner| {
-            inner.appenders.forget(&from);
-            inner.appenders.forget(&to);
-            inner.disk.retain(&from, &to)
         })
         .await
     }

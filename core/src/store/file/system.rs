@@ -209,6 +209,18 @@ pub(super) fn modified(metadata: &Metadata) -> Timestamp {
         .unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
+/// Returns when content or names of a file last changed, in seconds since 1970: a second name of an old file is new.
+#[cfg(unix)]
+pub(super) fn changed(metadata: &Metadata) -> i64 {
+    use std::os::unix::fs::MetadataExt as _;
+    modified(metadata).as_second().max(metadata.ctime())
+}
+
+#[cfg(not(unix))]
+pub(super) fn changed(metadata: &Metadata) -> i64 {
+    modified(metadata).as_second()
+}
+
 /// Tells whether an error means that there is no such file.
 pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     disk::Disk,
-    system::{create_folder_of, modified},
+    system::{changed, create_folder_of},
 };
 use crate::error::Result;
 
@@ -62,7 +62,7 @@ impl Disk {
             let old = || {
                 entry
                     .metadata()
-                    .is_ok_and(|metadata| now - modified(&metadata).as_second() > ABANDONED_SECONDS)
+                    .is_ok_and(|metadata| now - changed(&metadata) > ABANDONED_SECONDS)
             };
             if temporary && old() && fs::remove_file(entry.path()).is_ok() {
                 tracing::debug!(path = %entry.path().display(), "removed an abandoned temporary file");

@@ -42,17 +42,22 @@ impl StackStorage {
         write_deployment(&loaded.snapshot, shown, Layout::Pretty).await
     }
 
-    /// Replaces the state by a deployment document; what is there need not be readable.
+    /// Replaces the state by a deployment document; what is there need not be readable. With `creates`, a stack that does not exist is
+    /// created once the document has been read.
     ///
     /// # Errors
     /// [`ErrorKind::State`] when the document is none, its state is invalid or another stack's, [`ErrorKind::Conflict`] while somebody
     /// holds the stack; the state is as it was then.
-    pub async fn import(&self, secrets: &dyn SecretsProvider, document: &[u8]) -> Result<()> {
+    pub async fn import(&self, secrets: &dyn SecretsProvider, document: &[u8], creates: bool) -> Result<()> {
         let mut imported = read_deployment(document, SecretsAccess::Open(secrets), true).await?;
         self.refuse_foreign(&imported)?;
         let lock = self.lock_for("import").await?;
         let result = async {
             let loaded = match self.load(secrets).await {
+                Err(error) if creates && error.kind() == ErrorKind::NotFound => match self.create().await {
+                    Err(error) if error.kind() != ErrorKind::Conflict => return Err(error),
+                    _ => self.load(secrets).await?,
+                },
                 Err(error)
                     if matches!(
                         error.kind(),

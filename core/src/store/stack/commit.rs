@@ -80,10 +80,7 @@ impl StackStorage {
     ) -> Result<()> {
         self.settle(head).await?;
         let base = head.base.clone();
-        if !head.is_previous_kept {
-            self.store.retain(&base.key, &format!("{}.bak", base.key)).await?;
-            head.is_previous_kept = true;
-        }
+        let kept = format!("{}.bak", base.key);
         let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
         let condition = if key == base.key {
             Condition::Match(Arc::clone(&base.version))
@@ -91,13 +88,23 @@ impl StackStorage {
             self.check_base(&base).await?;
             Condition::Any
         };
-        head.unsettled = Some(hash);
-        let written = self.store.put(&key, checkpoint, condition).await;
+        let written = if key == base.key && !head.is_previous_kept {
+            head.unsettled = Some(hash);
+            self.store.put_keeping(&key, checkpoint, condition, &kept).await
+        } else {
+            if !head.is_previous_kept {
+                self.store.copy(&base.key, &kept).await?;
+                head.is_previous_kept = true;
+            }
+            head.unsettled = Some(hash);
+            self.store.put(&key, checkpoint, condition).await
+        };
         if matches!(&written, Err(error) if error.kind() == ErrorKind::Conflict) {
             head.unsettled = None;
         }
         let version = written?;
         head.unsettled = None;
+        head.is_previous_kept = true;
         let is_another = key != base.key;
         head.base = CheckpointBase { key, version };
         if is_another {
@@ -119,6 +126,8 @@ impl StackStorage {
                     key,
                     version: object.version,
                 };
+                // It was kept before it was replaced.
+                head.is_previous_kept = true;
             }
             Some(object) if key == head.base.key && object.version == head.base.version => {}
             None if key != head.base.key => {}

@@ -44,6 +44,17 @@ impl StackStorage {
             let copy = format!("{base}.bak");
             self.store.put(&copy, object.bytes, Condition::Any).await?;
         }
+        if let Some(journal) = stored
+            .journal
+            .as_ref()
+            .filter(|journal| !journal.bytes.is_empty())
+        {
+            let aside = self.copy_journal_aside(journal).await?;
+            tracing::info!(
+                aside,
+                "kept the journal of an interrupted operation of a stack that is removed"
+            );
+        }
         for ending in CHECKPOINT_ENDINGS {
             self.store.delete(&self.name.checkpoint(ending)).await?;
         }

@@ -386,7 +386,7 @@ async fn a_compressed_checkpoint_is_read_and_replaced_by_a_plain_one() {
     let error = replace(&stack, &mut Head::new(stored.base.clone()), "newer")
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(error.kind(), ErrorKind::Conflict);
     lock.release().await.unwrap();
 }
 

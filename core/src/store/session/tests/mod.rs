@@ -211,7 +211,7 @@ async fn a_journal_that_leads_to_an_invalid_state_replaces_nothing_and_can_be_im
     assert_eq!(store.get(&key).await.unwrap().unwrap().bytes, journal);
 
     let document = br#"{"version": 3, "deployment": {"manifest": {"time": "2026-01-01T00:00:00Z", "magic": "", "version": ""}}}"#;
-    stack.import(&Base64Provider, document).await.unwrap();
+    stack.import(&Base64Provider, document, false).await.unwrap();
     assert!(names(&stack.load(&Base64Provider).await.unwrap().snapshot).is_empty());
     // The journal that led to it is kept under another name.
     let kept = store.list("").await.unwrap();
@@ -220,6 +220,27 @@ async fn a_journal_that_leads_to_an_invalid_state_replaces_nothing_and_can_be_im
             .any(|object| object.key != key && object.key.starts_with(&key)),
         "{kept:?}"
     );
+}
+
+#[tokio::test]
+async fn a_forced_removal_keeps_the_journal_of_an_interrupted_operation() {
+    let store = memory();
+    let stack = storage(&store, "shop/dev");
+    stack.create().await.unwrap();
+    {
+        let (_session, journal) = operation(&stack).await.unwrap();
+        create(&journal, "a").await;
+    }
+    let journal = store.get(&stack.name().journal()).await.unwrap().unwrap().bytes;
+    assert_eq!(stack.remove(false).await.unwrap_err().kind(), ErrorKind::Conflict);
+    stack.remove(true).await.unwrap();
+    assert!(store.get(&stack.name().journal()).await.unwrap().is_none());
+    let kept = store.get(&stack.name().orphan(1)).await.unwrap().unwrap().bytes;
+    assert_eq!(kept, journal);
+    // A stack of the same name begins without it.
+    stack.create().await.unwrap();
+    let loaded = stack.load(&Base64Provider).await.unwrap();
+    assert!(names(&loaded.snapshot).is_empty() && loaded.warnings.is_empty());
 }
 
 #[tokio::test]
@@ -386,12 +407,12 @@ async fn an_export_needs_no_passphrase_and_an_import_restores_it() {
         let elsewhere = memory();
         let foreign = storage(&store, "fixtures/another");
         foreign.create().await.unwrap();
-        let error = foreign.import(&right, document).await.unwrap_err();
+        let error = foreign.import(&right, document, false).await.unwrap_err();
         assert!(error.message().contains("belongs to stack"), "{error}");
         foreign.remove(false).await.unwrap();
         let fresh = storage(&elsewhere, "fixtures/dev");
         fresh.create().await.unwrap();
-        fresh.import(&right, document).await.unwrap();
+        fresh.import(&right, document, false).await.unwrap();
         let mut again = parse(&fresh.export(&right, true).await.unwrap());
         let mut expected = parse(&shown);
         for document in [&mut again, &mut expected] {
@@ -399,7 +420,7 @@ async fn an_export_needs_no_passphrase_and_an_import_restores_it() {
             document["deployment"]["secrets_providers"].take();
         }
         assert_eq!(again, expected);
-        assert!(fresh.import(&right, b"{\"version\":3}").await.is_err());
+        assert!(fresh.import(&right, b"{\"version\":3}", false).await.is_err());
         fresh.remove(true).await.unwrap();
     }
 }
