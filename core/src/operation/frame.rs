@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 use super::{
     OperationKind, OperationOptions, OperationResult, Session, StackContext,
     run_program::NO_PROGRAM,
-    work::{Work, whole_seconds},
+    work::{Found, Work, whole_seconds},
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -20,7 +20,7 @@ use crate::{
     executor::Control,
     program::Program,
     secrets::{Overheard, SecretsProvider},
-    state::{Journal, Ledger, Snapshot, journal::HostJournal},
+    state::{Journal, Ledger, journal::HostJournal},
     store::{HistoryRecord, LoadedStack, StackSession},
 };
 
@@ -117,12 +117,15 @@ impl Frame {
             return Err(Error::invalid(NO_PROGRAM));
         }
         if self.options.dry_run {
-            let snapshot = match self.load().await {
+            let found = match self.load().await {
                 // A preview does not create the stack.
-                Err(error) if creates && error.kind() == ErrorKind::NotFound => Snapshot::default(),
-                loaded => loaded?.snapshot,
+                Err(error) if creates && error.kind() == ErrorKind::NotFound => Found::default(),
+                loaded => {
+                    let LoadedStack { snapshot, holder, .. } = loaded?;
+                    Found { snapshot, holder }
+                }
             };
-            return self.perform_loaded(work, snapshot, None, began).await;
+            return self.perform_loaded(work, found, None, began).await;
         }
         let lock = self.stack.storage.lock_for(self.kind.name()).await?;
         // Also where code of the host panics: the stack is free before anybody hears of the end.
@@ -163,7 +166,11 @@ impl Frame {
 
     /// Loads the state, and tells people what they should know about it.
     async fn load(&self) -> Result<LoadedStack> {
-        let mut loaded = self.stack.storage.load(&self.secrets()).await?;
+        let storage = &self.stack.storage;
+        let mut loaded = match self.options.dry_run {
+            true => storage.load_unlocked(&self.secrets()).await?,
+            false => storage.load(&self.secrets()).await?,
+        };
         for warning in loaded.warnings.drain(..) {
             self.events.diagnostic(warning);
         }
@@ -204,8 +211,12 @@ impl Frame {
             parts.refreshing = refreshing;
         });
         let started = runtime.clock.now();
+        let found = Found {
+            snapshot,
+            holder: None,
+        };
         let result = self
-            .perform_loaded(work, snapshot, Some(journal.clone()), began)
+            .perform_loaded(work, found, Some(journal.clone()), began)
             .await;
         // Until the ledger has been folded it is not known what has become of the state.
         work.knows_state = false;

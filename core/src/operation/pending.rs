@@ -3,7 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use super::options::told;
-use crate::resource::{PendingOperation, PendingOperationKind};
+use crate::{
+    resource::{PendingOperation, PendingOperationKind},
+    store::Holder,
+};
 
 /// Words the warning of an update over pending operations; `forgets_creations` says that this one will settle all of them.
 pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> String {
@@ -29,20 +32,49 @@ pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_set
     worded(opening, pending, forgets_creations, advice)
 }
 
+/// Words what a preview says that was started while `holder` may be at work on the stack.
+pub(super) fn in_progress(pending: &[PendingOperation], holder: &Holder) -> String {
+    let (verb, afterword) = match holder.is_alive {
+        true => ("are", ""),
+        false => (
+            "may be",
+            "\nIf that process has died, these operations were interrupted: the next update or refresh says what to do.",
+        ),
+    };
+    let mut text = format!(
+        "{} operations of the stack {verb} in progress: {}. The preview starts from the state as it was when it was read.",
+        pending.len(),
+        holder.text,
+    );
+    for (operation, _) in counted(pending) {
+        text.push_str(&format!("\n  * {}: {}", subject(operation), kind(operation)));
+    }
+    text.push_str(afterword);
+    text
+}
+
+/// Returns the URN of an operation's resource, with the id where it has one.
+fn subject(operation: &PendingOperation) -> String {
+    let urn = &operation.resource.urn;
+    match operation.resource.id.as_str() {
+        "" => urn.to_string(),
+        id => format!("{urn} (id {id})"),
+    }
+}
+
+fn kind(operation: &PendingOperation) -> String {
+    format!("{:?}", operation.kind).to_lowercase()
+}
+
 fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool, advice: &str) -> String {
     let mut text = opening;
     for (operation, times) in counted(pending) {
-        let urn = &operation.resource.urn;
-        let kind = format!("{:?}", operation.kind).to_lowercase();
         let times = match times {
             1 => String::new(),
             times => format!(" ({times} times)"),
         };
-        let id = match operation.resource.id.as_str() {
-            "" => String::new(),
-            id => format!(" (id {id})"),
-        };
-        text.push_str(&format!("\n  * {urn}{id}, interrupted while {kind}{times}"));
+        let (subject, kind) = (subject(operation), kind(operation));
+        text.push_str(&format!("\n  * {subject}, interrupted while {kind}{times}"));
     }
     text.push_str(
         "\nThese resources are in an unknown state because the engine was interrupted while waiting for changes to these \
@@ -128,6 +160,30 @@ mod tests {
             "{text}"
         );
         assert!(note(&both, false, false).contains("\nA refresh records"));
+    }
+
+    #[test]
+    fn what_another_process_is_at_work_on_is_no_interruption() {
+        let pending = [pending(PendingOperationKind::Updating, "a")];
+        let mut holder = Holder {
+            text: "the update that process 7 of bob@there began at noon holds the stack".to_owned(),
+            is_alive: true,
+        };
+        let text = in_progress(&pending, &holder);
+        assert!(
+            text.starts_with("1 operations of the stack are in progress: the update that process 7"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("::a: updating") && !text.contains("interrupted"),
+            "{text}"
+        );
+        holder.is_alive = false;
+        let text = in_progress(&pending, &holder);
+        assert!(
+            text.contains("may be in progress") && text.contains("If that process has died"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use super::{Frame, OperationKind, pending, providers, verdict::Ending};
 use crate::{
     autonaming::Autonamer,
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, Severity},
     error::Result,
     event::{EventPayload, OperationOutcome, StepResult, Summary},
     executor::{Control, Executor, ExecutorOptions, Failure},
@@ -17,6 +17,7 @@ use crate::{
     provider::{PluginOperation, ProviderRegistry},
     runtime::Task,
     state::{Base, Journal, Snapshot},
+    store::Holder,
     urn::Urn,
 };
 
@@ -43,6 +44,14 @@ impl Work {
     }
 }
 
+/// What an operation starts from.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) snapshot: Snapshot,
+    /// Who may be at work on what is pending in it.
+    pub(super) holder: Option<Holder>,
+}
+
 /// Who looks at each registration besides its provider.
 struct Looks {
     policies: Option<Arc<Policies>>,
@@ -53,7 +62,7 @@ impl Frame {
     pub(super) async fn perform_loaded(
         &self,
         work: &mut Work,
-        snapshot: Snapshot,
+        Found { snapshot, holder }: Found,
         journal: Option<Journal>,
         began: Duration,
     ) -> Result<()> {
@@ -66,7 +75,7 @@ impl Frame {
         let (run, autonamer) = self.run_info(&snapshot).await?;
         let base = self.base(&snapshot, &run, journal.as_ref()).await?;
         let planning = self.planning(&snapshot).await?;
-        self.warn_of_pending(&snapshot);
+        self.warn_of_pending(&snapshot, holder.as_ref());
         let executor = Arc::new(Executor::new(
             ExecutorOptions {
                 preview: self.options.dry_run,
@@ -321,9 +330,16 @@ impl Frame {
 
     /// Warns of operations that were interrupted. Only updates that do not refresh first do so among the events, as in the
     /// reference engine; what others say is in the result alone.
-    fn warn_of_pending(&self, snapshot: &Snapshot) {
+    ///
+    /// Those in progress are none of them. Only a preview can meet such, because it does not lock the stack.
+    fn warn_of_pending(&self, snapshot: &Snapshot, holder: Option<&Holder>) {
         let pending = &snapshot.pending_operations;
         if pending.is_empty() {
+            return;
+        }
+        if let Some(holder) = holder {
+            let text = pending::in_progress(pending, holder);
+            self.events.remark(Diagnostic::new(Severity::Info, text));
             return;
         }
         let forgets = self.options.clear_pending_creates;

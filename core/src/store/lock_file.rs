@@ -5,81 +5,18 @@ use std::{
     time::Duration,
 };
 
-use super::{Condition, HostFacts, LockGuard, ObjectInfo, ProcessState, StackName, Store};
+use super::{
+    Condition, HostFacts, LockGuard, ObjectInfo, StackName, Store,
+    lock_owner::{Holder, Owner, USERNAME_SUFFIX},
+};
 use crate::{
     error::{Error, ErrorKind, Result},
-    runtime::{Runtime, Timestamp},
+    runtime::Runtime,
 };
 
 /// How often is looked for the lock file of somebody who holds a stack, and how long is waited in between.
 const LOOKS: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
-
-/// What follows the user's name in this engine's lock files. Other programs show it to those who are about to break a lock: a
-/// journal beside the checkpoint may have what the checkpoint has not.
-const USERNAME_SUFFIX: &str = " (stackwright: open the stack with it first)";
-
-/// What a lock file says of its owner.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct Owner {
-    pid: u32,
-    username: String,
-    hostname: String,
-    timestamp: Timestamp,
-    /// [`HostFacts::system`] of the owner. Only this engine's locks have it; the reference engine passes it over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    system: Option<String>,
-    /// What it does with the stack: `update`, `refresh`, `destroy`, `import`, `removal`. Likewise only in this engine's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    operation: Option<String>,
-}
-
-impl Owner {
-    /// Returns the user's name without what is said to users of other programs.
-    fn user(&self) -> &str {
-        let name = self.username.as_str();
-        name.strip_suffix(USERNAME_SUFFIX).unwrap_or(name)
-    }
-
-    /// Says in words who holds the stack and what for, where the lock tells more than its line does.
-    fn described(&self, facts: &HostFacts) -> Option<String> {
-        let operation = self.operation.as_deref()?;
-        let is_here = self.pid == facts.pid
-            && self.hostname == facts.hostname
-            && self.system.as_ref() == Some(&facts.system);
-        let holder = if is_here {
-            "this very process".to_owned()
-        } else {
-            format!("process {} of {}@{}", self.pid, self.user(), self.hostname)
-        };
-        let since = self.timestamp.strftime("%Y-%m-%dT%H:%M:%SZ");
-        Some(format!(
-            "the {operation} that {holder} began at {since} holds the stack"
-        ))
-    }
-
-    /// Tells whether the owner can no longer come back to release its lock.
-    ///
-    /// A lock that does not say which system its process number is of is never taken for dead: nobody can tell, so
-    /// people decide. That are those of the reference engine, which leaves its own to people, too.
-    ///
-    /// Only asked while this process holds the store's own lock of the stack, which no other lock of this very process
-    /// can survive.
-    fn is_gone(&self, facts: &HostFacts) -> bool {
-        if self.hostname != facts.hostname || self.system.as_ref() != Some(&facts.system) {
-            return false;
-        }
-        if self.pid == facts.pid {
-            return true;
-        }
-        match facts.processes.state(self.pid) {
-            ProcessState::Gone => true,
-            // The id went to another process. Start times are known to the second.
-            ProcessState::Running(Some(started)) => started.as_second() > self.timestamp.as_second() + 1,
-            ProcessState::Running(None) | ProcessState::Unknown => false,
-        }
-    }
-}
 
 /// The lock of a stack, released when it is dropped. [`Self::release`] also waits for that.
 pub struct StackLock(Mutex<Option<Held>>);
@@ -201,6 +138,18 @@ impl Drop for StackLock {
             }));
         }
     }
+}
+
+/// Returns who holds a stack that is read without its lock; `None` when no lock file is of a process that may still run.
+pub(super) async fn holder(
+    store: &Arc<dyn Store>,
+    name: &StackName,
+    facts: &HostFacts,
+) -> Result<Option<Holder>> {
+    let others = Others::read(store, name, "").await?;
+    let owners = others.0.iter().filter_map(|(_, owner)| owner.as_ref());
+    let holders = owners.filter_map(|owner| owner.holder(facts));
+    Ok(holders.max_by_key(|holder| holder.is_alive))
 }
 
 impl std::fmt::Debug for StackLock {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use stackwright::{
     StackSettings,
+    diagnostic::Severity,
     event::EventPayload,
     operation::{Operation, OperationKind, OperationOptions},
 };
@@ -58,4 +59,35 @@ async fn every_operation_tells_of_interrupted_ones_and_only_an_update_in_its_eve
     stack.import(INTERRUPTED.as_bytes()).await.unwrap();
     let (update, events) = said(start(OperationKind::Update, options())).await;
     assert_eq!((update.len(), events), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_beside_an_update_says_what_is_in_progress_and_of_no_interruption() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let start = |options, program| stack.start(OperationKind::Update, options, Some(program));
+    let update = start(OperationOptions::default(), program(&[("waits", "1")]));
+    provider.entered.notified().await;
+    let preview = start(OperationOptions::default().preview(), program(&[("b", "1")]));
+    let preview = preview.wait().await;
+    provider.given_up.notify_one();
+    let updated = update.wait().await;
+    assert!(
+        updated.error.is_none() && preview.error.is_none(),
+        "{:?}",
+        preview.error
+    );
+    let [said] = preview.diagnostics.as_slice() else {
+        panic!("one message, not {:?}", preview.diagnostics);
+    };
+    assert_eq!(said.severity, Severity::Info);
+    let text = said.message.library();
+    assert!(
+        text.contains("in progress: the update that this very process began at"),
+        "{text}"
+    );
+    assert!(
+        text.contains("::waits: creating") && !text.contains("interrupted"),
+        "{text}"
+    );
 }

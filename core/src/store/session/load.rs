@@ -13,7 +13,7 @@ use crate::{
         integrity,
         journal::{JournalEnd, JournalHeader, Recovery, Torn, recover},
     },
-    store::{Md5Digest, StackStorage, StoredStack, file::digest as md5, layout::CHECKPOINT_ENDINGS},
+    store::{Holder, Md5Digest, StackStorage, StoredStack, file::digest as md5, layout::CHECKPOINT_ENDINGS},
 };
 
 /// A stack's state, with what an interrupted operation left in its journal.
@@ -23,8 +23,19 @@ pub struct LoadedStack {
     pub snapshot: Snapshot,
     /// What people should know about it.
     pub warnings: Vec<Diagnostic>,
+    /// Who may be at work on what is pending, where the state was read without the stack's lock.
+    pub holder: Option<Holder>,
     pub(super) stored: StoredStack,
     pub(super) leftover: Leftover,
+    /// The one of the warnings that is about the end of the journal.
+    torn: Option<Diagnostic>,
+}
+
+impl LoadedStack {
+    /// Tells whether the state looks like that of an operation that has not come to its end.
+    fn is_unfinished(&self) -> bool {
+        self.torn.is_some() || !self.snapshot.pending_operations.is_empty()
+    }
 }
 
 /// What has to be done with a journal that was left behind.
@@ -67,6 +78,40 @@ impl StackStorage {
         })
     }
 
+    /// As [`Self::load`], for one that has not locked the stack: where an operation is at work on it, the steps in flight are
+    /// pending and no interruption, and the last line of the journal may be half written.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub async fn load_unlocked(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
+        let mut loaded = self.load(secrets).await?;
+        if !loaded.is_unfinished() {
+            return Ok(loaded);
+        }
+        let mut holder = self.known_holder().await;
+        if holder.is_none() {
+            // An operation may have ended since the state was read.
+            loaded = self.load(secrets).await?;
+            holder = self.known_holder().await;
+        }
+        if holder.as_ref().is_some_and(|holder| holder.is_alive) {
+            loaded
+                .warnings
+                .retain(|warning| Some(warning) != loaded.torn.as_ref());
+        }
+        loaded.holder = holder;
+        Ok(loaded)
+    }
+
+    /// Returns who holds the stack, if that can be found out: what is said depends on it, and nothing else.
+    async fn known_holder(&self) -> Option<Holder> {
+        let holder = self.holder().await;
+        holder.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the locks of a stack could not be read");
+            None
+        })
+    }
+
     /// As [`Self::load`]; the errors do not say where the state is.
     async fn load_unplaced(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
         let stored = self.read().await?;
@@ -105,6 +150,7 @@ impl StackStorage {
 
     async fn load_stored(&self, stored: StoredStack, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
         let mut warnings = Vec::new();
+        let mut torn_line = None;
         let recovery = match &stored.journal {
             Some(journal) => {
                 let recovery = recover(Some(&stored.checkpoint), &journal.bytes, secrets).await;
@@ -116,12 +162,12 @@ impl StackStorage {
         let (mut leftover, recovered) = match recovery {
             None | Some(Recovery::AlreadyFolded) => (Leftover::Discard, None),
             Some(Recovery::Empty(torn)) => {
-                warnings.extend(torn.map(|torn| self.torn_warning(torn, None)));
+                torn_line = torn.map(|torn| self.torn_warning(torn, None));
                 (Leftover::Discard, None)
             }
             Some(Recovery::Extends(recovered)) => {
                 let torn = recovered.torn;
-                warnings.extend(torn.map(|torn| self.torn_warning(torn, Some(&recovered.header))));
+                torn_line = torn.map(|torn| self.torn_warning(torn, Some(&recovered.header)));
                 let snapshot = recovered.snapshot()?;
                 // What is folded replaces the checkpoint, so that it must be sound before and not after.
                 integrity::verify(&snapshot).map_err(|error| self.unsound_journal(&error))?;
@@ -136,6 +182,7 @@ impl StackStorage {
                 (Leftover::SetAside { is_adopted: false }, None)
             }
         };
+        warnings.extend(torn_line.clone());
         let mut snapshot = match recovered {
             Some(snapshot) => snapshot,
             None => {
@@ -157,8 +204,10 @@ impl StackStorage {
         Ok(LoadedStack {
             snapshot,
             warnings,
+            holder: None,
             stored,
             leftover,
+            torn: torn_line,
         })
     }
 
@@ -236,6 +285,8 @@ impl StackStorage {
         Ok(LoadedStack {
             snapshot: Snapshot::default(),
             warnings: Vec::new(),
+            holder: None,
+            torn: None,
             stored,
             leftover: Leftover::SetAside { is_adopted: false },
         })

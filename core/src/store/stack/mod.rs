@@ -11,10 +11,11 @@ use std::{fmt, sync::Arc};
 use bytes::Bytes;
 
 use super::{
-    Condition, HistoryEntry, HostFacts, Md5Digest, Object, StackLock, StackName, Store, Version,
+    Condition, HistoryEntry, Holder, HostFacts, Md5Digest, Object, StackLock, StackName, Store, Version,
     compression::expand,
     history,
     layout::{CHECKPOINT_ENDINGS, META},
+    lock_file,
 };
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -222,6 +223,14 @@ impl StackStorage {
             Some(operation),
         )
         .await
+    }
+
+    /// Returns who holds the stack, for one that reads it without a lock. Lock files of processes that have ended do not count.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn holder(&self) -> Result<Option<Holder>> {
+        lock_file::holder(&self.store, &self.name, &self.facts).await
     }
 
     /// Removes every lock file of the stack, whoever wrote it, and returns how many there were.
