@@ -38,9 +38,14 @@ pub(crate) fn render(
         let place = tree.add(&result.step.metadata);
         tree.rows[place].end(result);
     }
+    // An operation that was refused half-way, or whose steps all failed, has no counts.
+    let counts = match counts.is_empty() {
+        true => tree.counted(),
+        false => counts.clone(),
+    };
     tree.add_ancestors(standing);
     tree.done = steps.first().is_some_and(|result| !result.step.planning);
-    tree.with_counts(counts.clone()).to_string()
+    tree.with_counts(counts).to_string()
 }
 
 /// A readable picture of steps: what `print(plan)` shows. It has no colours.
@@ -66,7 +71,7 @@ pub(crate) fn render(
 pub struct StepTree {
     rows: Vec<Row>,
     places: BTreeMap<Urn, usize>,
-    counts: BTreeMap<&'static str, u64>,
+    counts: Option<BTreeMap<&'static str, u64>>,
     show_unchanged: bool,
     done: bool,
     redactor: Redactor,
@@ -135,24 +140,29 @@ impl StepTree {
     /// Takes the totals from a summary's counts instead of counting rows.
     #[must_use]
     pub fn with_counts(mut self, counts: BTreeMap<&'static str, u64>) -> Self {
-        self.counts = counts;
+        self.counts = Some(counts);
         self
     }
 
-    fn totals(&self) -> String {
-        let mut counts = self.counts.clone();
-        if counts.is_empty() {
-            for row in &self.rows {
-                *counts.entry(row.counted_as()).or_default() += 1;
-            }
+    /// Counts the rows of steps that did not fail.
+    fn counted(&self) -> BTreeMap<&'static str, u64> {
+        let mut counts = BTreeMap::new();
+        for row in self.rows.iter().filter(|row| !row.has_failed()) {
+            *counts.entry(row.counted_as()).or_default() += 1;
         }
-        let parts: Vec<String> = row::TOTALS
-            .iter()
-            .filter_map(|(op, planned, done)| {
-                let count = counts.get(op)?;
-                Some(format!("{count} {}", if self.done { done } else { planned }))
-            })
-            .collect();
+        counts
+    }
+
+    fn totals(&self) -> String {
+        let counts = self.counts.clone().unwrap_or_else(|| self.counted());
+        let succeeded = row::TOTALS.iter().filter_map(|(op, planned, done)| {
+            let count = counts.get(op)?;
+            Some(format!("{count} {}", if self.done { done } else { planned }))
+        });
+        // Counts are of what succeeded.
+        let failed = self.rows.iter().filter(|row| row.has_failed()).count();
+        let failed = (failed > 0).then(|| format!("{failed} failed"));
+        let parts: Vec<String> = succeeded.chain(failed).collect();
         match parts.is_empty() {
             true => "no resources".to_owned(),
             false => parts.join(", "),

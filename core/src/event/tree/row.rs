@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use super::value::shown;
+use super::value::{shown, shown_change};
 use crate::{
     event::{DiffKind, PropertyChange, StepMetadata, StepResult},
     executor::StepOp,
@@ -115,7 +115,10 @@ impl Row {
         failure.chain(valued.map(|change| {
             let sign = sign(change.kind);
             let values = match (&change.old, &change.new) {
-                (Some(old), Some(new)) => format!("{} → {}", shown(old), shown(new)),
+                (Some(old), Some(new)) => {
+                    let (old, new) = shown_change(old, new);
+                    format!("{old} → {new}")
+                }
                 (Some(only), None) | (None, Some(only)) => shown(only),
                 (None, None) => String::new(),
             };
@@ -126,6 +129,11 @@ impl Row {
             };
             format!("{sign} {}: {values}{forces}", change.path)
         }))
+    }
+
+    /// Returns whether a step of the row failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
     }
 
     /// Returns the name under which totals count the row.

@@ -245,6 +245,8 @@ fn failed_steps_say_why_long_ones_how_long_and_unchanged_parents_are_shown() {
     };
     let standing =
         |urn: &Urn| (*urn == self::urn("box")).then(|| ("files:index:Box".into(), Some(self::urn("site"))));
+    let alone = super::render(&[failed.clone()], &BTreeMap::new(), &Redactor::new(), standing);
+    assert!(alone.ends_with("\n1 failed\n"), "{alone}");
     let tree = super::render(
         &[failed, slow, slower],
         &BTreeMap::from([("update", 2)]),
@@ -260,7 +262,7 @@ fn failed_steps_say_why_long_ones_how_long_and_unchanged_parents_are_shown() {
         " ~      ├─ page (files:index:File)  1.4 s",
         " ~      └─ index (files:index:File)  2 min 5 s",
         "",
-        "2 updated",
+        "2 updated, 1 failed",
     ]);
     assert_eq!(tree, expected);
 }

@@ -7,20 +7,58 @@ use crate::property::PropertyValue;
 /// How many characters of a value are shown.
 const MAX_LENGTH: usize = 60;
 
+/// How many characters of two long values are compared to find what differs.
+const COMPARED_LENGTH: usize = 64 * 1024;
+
+/// How many characters stand before the first difference of two long values, and how many at least after it.
+const CONTEXT_LENGTH: usize = 15;
+
 /// Returns a value on one line; a long one ends with an ellipsis.
 pub(super) fn shown(value: &PropertyValue) -> String {
-    let mut text = String::new();
-    write(value, &mut text);
-    let Some((end, _)) = text.char_indices().nth(MAX_LENGTH) else {
-        return text;
+    cut(&written(value, MAX_LENGTH), 0)
+}
+
+/// Returns two values, each on one line; long ones whose first difference would not be shown are cut before it, too.
+pub(super) fn shown_change(old: &PropertyValue, new: &PropertyValue) -> (String, String) {
+    let (before, after) = (written(old, COMPARED_LENGTH), written(new, COMPARED_LENGTH));
+    let sides = || before.chars().zip(after.chars());
+    let place = sides().take_while(|(old, new)| old == new).count();
+    let differs = sides().nth(place).is_some();
+    let mut start = match differs && place + CONTEXT_LENGTH > MAX_LENGTH {
+        true => place.saturating_sub(CONTEXT_LENGTH),
+        false => 0,
     };
-    text.truncate(end);
-    text.push('…');
+    // An escape sequence is not cut.
+    let skipped = before.chars().take(start).collect::<String>();
+    let slashes = skipped.chars().rev().take_while(|letter| *letter == '\\').count();
+    start -= slashes % 2;
+    (cut(&before, start), cut(&after, start))
+}
+
+/// Returns what is shown of a text from the character `start` on, with an ellipsis where something is left out.
+fn cut(text: &str, start: usize) -> String {
+    let mut shown = match (start, text.starts_with('"')) {
+        (0, _) => String::new(),
+        (_, true) => "\"…".to_owned(),
+        (_, false) => "…".to_owned(),
+    };
+    let mut letters = text.chars().skip(start);
+    shown.extend(letters.by_ref().take(MAX_LENGTH));
+    if letters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Writes at least the first `limit` characters of a value.
+fn written(value: &PropertyValue, limit: usize) -> String {
+    let mut text = String::new();
+    write(value, limit, &mut text);
     text
 }
 
-fn write(value: &PropertyValue, out: &mut String) {
-    if out.len() > 4 * MAX_LENGTH {
+fn write(value: &PropertyValue, limit: usize, out: &mut String) {
+    if out.len() > 4 * limit {
         // Nothing of what follows would be shown.
         return;
     }
@@ -35,14 +73,14 @@ fn write(value: &PropertyValue, out: &mut String) {
         }
         PropertyValue::String(text) if text == "[secret]" => out.push_str(text),
         PropertyValue::String(text) => {
-            let start: String = text.chars().take(MAX_LENGTH + 1).collect();
+            let start: String = text.chars().take(limit + 1).collect();
             let _written = write!(out, "{}", serde_json::Value::String(start));
         }
         PropertyValue::Array(values) => {
             out.push('[');
             for (index, value) in values.iter().enumerate() {
                 out.push_str(if index > 0 { ", " } else { "" });
-                write(value, out);
+                write(value, limit, out);
             }
             out.push(']');
         }
@@ -50,7 +88,7 @@ fn write(value: &PropertyValue, out: &mut String) {
             out.push('{');
             for (index, (key, value)) in map.iter().enumerate() {
                 let _written = write!(out, "{}{key}: ", if index > 0 { ", " } else { "" });
-                write(value, out);
+                write(value, limit, out);
             }
             out.push('}');
         }
@@ -81,6 +119,38 @@ mod tests {
         assert_eq!(shown(&map), r#"{a: [1, true, null], b: "c"}"#);
         let many = PropertyValue::array((0..10_000).map(|index| f64::from(index).into()).collect());
         assert!(shown(&many).ends_with('…') && shown(&many).chars().count() == MAX_LENGTH + 1);
+    }
+
+    #[test]
+    fn the_first_difference_of_long_values_is_shown() {
+        let common = "x".repeat(500);
+        let long = |end: &str| PropertyValue::string(format!("{common}{end}"));
+        let seen = "x".repeat(CONTEXT_LENGTH);
+        let both = |old: &str, new: &str| (format!("\"…{seen}{old}"), format!("\"…{seen}{new}"));
+        assert_eq!(shown_change(&long("old"), &long("new")), both("old\"", "new\""));
+        assert_eq!(shown_change(&long(""), &long("more")), both("\"", "more\""));
+        let tail = "y".repeat(100);
+        let (old, new) = shown_change(&long(&format!("1{tail}")), &long(&format!("2{tail}")));
+        assert!(old.starts_with(&both("1y", "").0) && old.ends_with('…'), "{old}");
+        assert!(new.starts_with(&both("2y", "").0) && new.ends_with('…'), "{new}");
+        let (old, new) = shown_change(
+            &format!("1{common}").as_str().into(),
+            &format!("2{common}").as_str().into(),
+        );
+        assert!(
+            old.starts_with("\"1xx") && new.starts_with("\"2xx"),
+            "{old} {new}"
+        );
+        let list =
+            |last: f64| PropertyValue::array((0..100).map(f64::from).chain([last]).map(Into::into).collect());
+        let (old, new) = shown_change(&list(1.0), &list(2.0));
+        assert!(
+            old.starts_with('…') && old.ends_with(", 1]") && new.ends_with(", 2]"),
+            "{old} {new}"
+        );
+        let lines = |end: &str| PropertyValue::string(format!("{}{end}", "\n".repeat(300)));
+        let (old, _) = shown_change(&lines("a"), &lines("b"));
+        assert!(old.starts_with("\"…\\n") && old.ends_with("\\na\""), "{old}");
     }
 
     #[test]
