@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind, Result},
+    message::Text,
     property::json::SealedSecrets,
     resource::{PendingOperation, PendingOperationKind, ResourceState},
     runtime::Spawner,
@@ -58,7 +59,7 @@ pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
     }
     let failed = |error: Error| Error::new(error.kind(), format!("failed to load checkpoint: {error}"));
     let envelope: Envelope<'_> = parse(bytes)?;
-    let content = match envelope.version {
+    let content = match envelope.version.unwrap_or_default() {
         // Before there were versions, what is now inside the envelope was the whole file.
         0 => std::str::from_utf8(bytes).map_err(|_| failed(malformed("it is not UTF-8")))?,
         1..=NEWEST_VERSION => {
@@ -75,7 +76,7 @@ pub async fn read_checkpoint(bytes: &[u8], secrets: SecretsAccess<'_>, verify: b
         }
     };
     let inner: CheckpointJson<'_> = parse(content.as_bytes())?;
-    if envelope.version == 0 && inner.stack.is_empty() && inner.latest.is_none() {
+    if envelope.version.unwrap_or_default() == 0 && inner.stack.is_empty() && inner.latest.is_none() {
         // Any other document would be taken for a stack without resources, and be written over.
         return Err(failed(malformed("it has none of the fields of a checkpoint")));
     }
@@ -110,16 +111,48 @@ pub(crate) async fn read_large_checkpoint(
 /// # Errors
 /// As [`read_checkpoint`].
 pub async fn read_deployment(bytes: &[u8], secrets: SecretsAccess<'_>, verify: bool) -> Result<Snapshot> {
-    let envelope: Envelope<'_> = parse(bytes)?;
+    let envelope: Envelope<'_> = parse_document(bytes)?;
+    let readable = format!("versions 1 to {NEWEST_VERSION} can be read");
     match envelope.version {
-        0 => return Err(malformed("this stack's deployment version is too old")),
-        1..=NEWEST_VERSION => envelope.check_features()?,
-        _ => return Err(malformed("this stack's deployment version is too new")),
+        None => {
+            let reason = "the deployment document has no field 'version'";
+            return Err(wrong_version("old", &format!("{reason}; {readable}")));
+        }
+        Some(1..=NEWEST_VERSION) => envelope.check_features()?,
+        Some(version) => {
+            let side = if version == 0 { "old" } else { "new" };
+            return Err(wrong_version(side, &format!("version {version}; {readable}")));
+        }
     }
     let deployment = envelope
         .deployment
         .ok_or_else(|| malformed("the deployment has no field 'deployment'"))?;
     read_snapshot(deployment.get().as_bytes(), secrets, verify).await
+}
+
+/// Words the error of a deployment of another version: as the reference engine does, and what was found.
+fn wrong_version(side: &str, found: &str) -> Error {
+    let reference = format!("this stack's deployment version is too {side}");
+    let library = format!("{reference}: {found}");
+    Error::new(ErrorKind::State, Text::pair(reference, library))
+}
+
+/// Parses a deployment document; what is no JSON object is said in words.
+fn parse_document<'a>(bytes: &'a [u8]) -> Result<Envelope<'a>> {
+    let found = match bytes.trim_ascii_start().first() {
+        Some(b'"') => "a text",
+        Some(b'[') => "a list",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        Some(b'-' | b'0'..=b'9') => "a number",
+        _ => return parse(bytes),
+    };
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
+    if !is_json {
+        return parse(bytes);
+    }
+    let text = format!("cannot read the state: a deployment document is a JSON object, not {found}");
+    Err(malformed(text).with_phase("load"))
 }
 
 fn malformed(message: impl Into<String>) -> Error {
@@ -137,10 +170,30 @@ pub(in crate::state) fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<
     Ok(document)
 }
 
+/// Reads a version; the error of what is none says so.
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<u64>, D::Error> {
+    struct Version;
+
+    impl Visitor<'_> for Version {
+        type Value = Option<u64>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a whole number as the field 'version'")
+        }
+
+        fn visit_u64<E>(self, version: u64) -> std::result::Result<Self::Value, E> {
+            Ok(Some(version))
+        }
+    }
+
+    deserializer.deserialize_u64(Version)
+}
+
 #[derive(Deserialize)]
+#[serde(expecting = "a JSON object with the fields 'version' and 'checkpoint' or 'deployment'")]
 struct Envelope<'a> {
-    #[serde(default)]
-    version: u64,
+    #[serde(default, deserialize_with = "version")]
+    version: Option<u64>,
     #[serde(default)]
     features: Option<Vec<String>>,
     #[serde(borrow)]
@@ -153,13 +206,14 @@ impl Envelope<'_> {
     /// Features mean something from version 4 on.
     fn check_features(&self) -> Result<()> {
         match &self.features {
-            Some(features) if self.version >= NEWEST_VERSION => feature::check(features),
+            Some(features) if self.version.unwrap_or_default() >= NEWEST_VERSION => feature::check(features),
             _ => Ok(()),
         }
     }
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a checkpoint as a JSON object")]
 struct CheckpointJson<'a> {
     #[serde(borrow, default)]
     stack: Cow<'a, str>,
@@ -291,6 +345,7 @@ impl<'de, R: Deserialize<'de> + Default> Deserialize<'de> for DeploymentJson<R> 
 struct Metadata(#[serde(deserialize_with = "free_form::map")] Option<serde_json::Map<String, Value>>);
 
 #[derive(Default, Deserialize)]
+#[serde(expecting = "a manifest as a JSON object")]
 struct ManifestJson {
     time: Option<Time>,
     #[serde(default)]
@@ -302,6 +357,7 @@ struct ManifestJson {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "a pending operation as a JSON object")]
 struct PendingJson {
     resource: StateJson,
     #[serde(rename = "type")]

@@ -25,9 +25,17 @@ fn with_record(fields: &str) -> String {
 #[tokio::test]
 async fn versions_and_features_that_are_not_known_are_refused_in_the_format_s_words() {
     let too_new = deployment(r#"{"version":5,"deployment":{}}"#).await.unwrap_err();
-    assert_eq!(too_new.message(), "this stack's deployment version is too new");
+    let reference = "this stack's deployment version is too new";
+    assert_eq!(too_new.reference_message(), reference);
+    assert_eq!(
+        too_new.message(),
+        format!("{reference}: version 5; versions 1 to 4 can be read")
+    );
     let too_old = deployment(r#"{"deployment":{}}"#).await.unwrap_err();
-    assert_eq!(too_old.message(), "this stack's deployment version is too old");
+    let reference = "this stack's deployment version is too old";
+    assert_eq!(too_old.reference_message(), reference);
+    let found = "the deployment document has no field 'version'; versions 1 to 4 can be read";
+    assert_eq!(too_old.message(), format!("{reference}: {found}"));
     assert_eq!(
         checkpoint_error(r#"{"version":9,"checkpoint":{}}"#).await,
         "failed to load checkpoint: unsupported checkpoint version 9"
@@ -44,6 +52,34 @@ async fn versions_and_features_that_are_not_known_are_refused_in_the_format_s_wo
         deployment(r#"{"version":3,"features":["b"],"deployment":{}}"#)
             .await
             .is_ok()
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_deployment_document_is_named_in_words() {
+    let cases = [
+        (r#""""#, "a deployment document is a JSON object, not a text"),
+        ("[1]", "a deployment document is a JSON object, not a list"),
+        ("null", "a deployment document is a JSON object, not null"),
+        (
+            r#"{"version":"3"}"#,
+            "expected a whole number as the field 'version'",
+        ),
+        (r#"{"version":3,"deployment":7}"#, "expected a deployment"),
+        (
+            r#"{"version":3,"deployment":{"manifest":7}}"#,
+            "expected a manifest as a JSON object",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = deployment(text).await.unwrap_err();
+        assert!(error.message().contains(expected), "{text}: {error}");
+        assert!(!error.message().contains("struct"), "{text}: {error}");
+    }
+    let error = checkpoint_error("[]").await;
+    assert!(
+        error.contains("fields of a checkpoint") || error.contains("a JSON object"),
+        "{error}"
     );
 }
 
