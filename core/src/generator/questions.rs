@@ -88,7 +88,7 @@ impl Generator {
     }
 
     /// Awaits a question about a resource. A failed one ends the run; so does a termination. `phase` names the question
-    /// when it is put to the resource's own provider.
+    /// when it is put to the resource's own provider. Those to policy packs do not count against the limit of questions.
     pub(super) async fn consult<T>(
         &self,
         urn: &Urn,
@@ -96,9 +96,10 @@ impl Generator {
         question: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, Unanswered> {
         let question = async {
-            let method = phase.map_or("policy analysis", |phase| phase.method);
-            let waits = phase.is_some_and(|phase| phase.waits);
-            let _slot = self.executor.question(urn, method, waits).await;
+            let _slot = match phase {
+                Some(Phase { method, waits }) => Some(self.executor.question(urn, method, waits).await),
+                None => None,
+            };
             question.await
         };
         self.answered(urn, phase.map(|phase| phase.method), question)
