@@ -137,8 +137,7 @@ impl Entry {
         shared.handle.block_on(context.finish());
         let failure = context.failure();
         match sw_status_t::from_code(code) {
-            // What is not declared is deleted: a refused declaration must not look like an absent one.
-            Some(sw_status_t::SW_STATUS_OK) => failure.or_else(|| context.refused()).map_or(Ok(()), Err),
+            Some(sw_status_t::SW_STATUS_OK) => failure.map_or(Ok(()), Err),
             status => Err(failure
                 .or_else(|| context.failed_with(status?))
                 .unwrap_or_else(|| {

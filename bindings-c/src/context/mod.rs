@@ -71,6 +71,8 @@ impl sw_context_t {
             parallel: program.info.parallel,
             root_stack: root.to_string(),
         })?;
+        let monitor = program.monitor.clone();
+        let failed_calls = FailedCalls::new(move |error| monitor.declaration_unreadable(error));
         Ok(Self {
             program,
             // JSON has no NUL inside.
@@ -78,7 +80,7 @@ impl sw_context_t {
             shared,
             calls: TaskTracker::new(),
             failure: Mutex::default(),
-            failed_calls: Arc::default(),
+            failed_calls: Arc::new(failed_calls),
             over: CancellationToken::new(),
             notices: TaskTracker::new(),
         })
@@ -95,11 +97,6 @@ impl sw_context_t {
 
     pub(crate) fn failure(&self) -> Option<Error> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// Returns the error of the first refused call by which the program declares what there is to be.
-    pub(crate) fn refused(&self) -> Option<Error> {
-        self.failed_calls.refused()
     }
 
     /// Returns the error of the last call that failed with `status`.

@@ -78,6 +78,8 @@ struct Shared {
     exports: Mutex<PropertyMap>,
     /// The program has said of itself that something is wrong.
     error_reported: AtomicBool,
+    /// The first declaration of the program that a binding could not read.
+    unreadable: OnceLock<Error>,
     /// The program has said that nothing more will come.
     signalled: CancellationToken,
     /// All steps are done, deletions included.
@@ -105,6 +107,7 @@ impl Monitor {
             own_root: OnceLock::new(),
             exports: Mutex::default(),
             error_reported: AtomicBool::new(false),
+            unreadable: OnceLock::new(),
             signalled: CancellationToken::new(),
             finished: CancellationToken::new(),
             closed: CancellationToken::new(),
@@ -179,6 +182,20 @@ impl Monitor {
     /// Tells whether the program has reported an error.
     pub(crate) fn has_reported_errors(&self) -> bool {
         self.0.error_reported.load(Ordering::Acquire)
+    }
+
+    /// Reports that a binding could not read a declaration: a resource, the outputs of a component, or an output of the stack, with
+    /// an unknown option or a value that cannot be converted.
+    ///
+    /// The run then fails with the first such error once the program has ended, also where the program catches it: the engine
+    /// has never seen what was declared, and would delete it. A declaration that the engine itself refuses is no such case.
+    pub fn declaration_unreadable(&self, error: &Error) {
+        self.0.unreadable.get_or_init(|| error.clone());
+    }
+
+    /// Returns the error of the first declaration that could not be read.
+    pub(crate) fn unreadable_declaration(&self) -> Option<Error> {
+        self.0.unreadable.get().cloned()
     }
 
     /// Fails the operation of a program that goes on after its end, for what it did then; nothing more is begun. Tells whether

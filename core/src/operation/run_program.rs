@@ -71,10 +71,7 @@ impl Frame {
         }
         // What has been taken up is brought to its end, or to where it sees that the run is over.
         self.all_done(&monitor).await;
-        if monitor.has_reported_errors() {
-            let error = Error::new(ErrorKind::Program, "the program reported errors");
-            self.note_end(Err(error.already_reported()));
-        }
+        self.note_reports(&monitor);
         self.publish_exports(generator, &monitor).await;
         // Where failures do not stop the run, what is left over goes all the same.
         if !self.control.is_stopped() {
@@ -147,6 +144,20 @@ impl Frame {
             if error.kind() == ErrorKind::Program && !error.is_reported() {
                 self.events.diagnostic(Diagnostic::error(error.message()));
             }
+            self.control.fail(Failure::Program(error), true);
+        }
+    }
+
+    /// Fails the run of a program that has reported errors, or has gone on after a declaration that the engine has not seen.
+    fn note_reports(&self, monitor: &Monitor) {
+        if monitor.has_reported_errors() {
+            let error = Error::new(ErrorKind::Program, "the program reported errors");
+            self.note_end(Err(error.already_reported()));
+        }
+        if let Some(error) = monitor.unreadable_declaration()
+            && !self.control.is_stopped()
+        {
+            self.events.diagnostic(Diagnostic::error(error.message()));
             self.control.fail(Failure::Program(error), true);
         }
     }

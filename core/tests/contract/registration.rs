@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, atomic::Ordering};
 
 use stackwright::{
-    Stack, StackSettings,
+    Error, ErrorKind, Stack, StackSettings,
     monitor::{Invoke, Monitor, Read, Registration},
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, from_fn},
@@ -405,4 +405,41 @@ async fn a_custom_resource_may_publish_outputs_of_its_own_once() {
         "{error}"
     );
     destroyed(&stack).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_declaration_that_a_binding_cannot_read_fails_the_run_of_a_program_that_goes_on() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let result = update(&stack, program(&[("a", "1"), ("b", "1")])).await;
+    succeeded(&result);
+    for continue_on_error in [false, true] {
+        let program = from_fn(|context| async move {
+            context.monitor.register(resource("a", "1")).await?;
+            for text in ["`b` has the unknown option `protct`", "another"] {
+                context.monitor.declaration_unreadable(&Error::invalid(text));
+            }
+            Ok(())
+        });
+        let options = OperationOptions {
+            continue_on_error,
+            ..OperationOptions::default()
+        };
+        let result = stack
+            .start(OperationKind::Update, options, Some(program))
+            .wait()
+            .await;
+        let error = result.error.as_ref().unwrap();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert_eq!(error.message(), "`b` has the unknown option `protct`");
+        assert_eq!(names(&result), ["a", "b"], "what was not read is not deleted");
+    }
+    assert!(
+        !provider
+            .calls
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|call| call.starts_with("delete"))
+    );
 }
