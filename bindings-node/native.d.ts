@@ -23,6 +23,8 @@ export declare class Bridge {
   invoke(run: number, call: number, document: string, inputs: unknown): void
   /** Sets an output of the stack. */
   export(run: number, name: string, value: unknown): void
+  /** Reports a declaration that could not be read: the run fails with it, also where the program catches the error. */
+  declarationUnreadable(run: number, message: string, hints: Array<string>): void
   /** Learns secret texts, and texts of secret numbers and booleans. */
   learn(run: number, texts: Array<string>, scalars: Array<string>): void
   /** Fails the operation of a run whose program does something after its end; false when that is over as well. */

@@ -169,7 +169,7 @@ export class ProgramContext {
         options = given(options);
         const answer = this.#register(type, name, false, inputs, options);
         const register = (component: Component, outputs: object) => {
-            const registered = untraced(() => this.#outputs(component, outputs as Inputs));
+            const registered = this.#declaringLater(untraced(() => this.#outputs(component, outputs as Inputs)));
             this.#track(registered);
             return registered;
         };
@@ -236,6 +236,10 @@ export class ProgramContext {
 
     /** Sets an output of the stack. */
     export(name: string, value: Input): void {
+        this.#declaring(() => this.#setOutput(name, value));
+    }
+
+    #setOutput(name: string, value: Input): void {
         this.#refuseLate(`the output "${name}" was exported`);
         if (typeof name !== "string") {
             throw new InvalidInputError(`the name of an output of the stack is a string, not ${described(name)}`);
@@ -246,7 +250,7 @@ export class ProgramContext {
             this.#export(name, value as PropertyValue);
         } else {
             learnIn(this.#run, value);
-            this.#track(resolve(value, what).then((traced) => this.#export(name, traced.value)));
+            this.#track(this.#declaringLater(resolve(value, what).then((traced) => this.#export(name, traced.value))));
         }
     }
 
@@ -335,21 +339,55 @@ export class ProgramContext {
         inputs: Inputs,
         options: ResourceOptions,
     ): Promise<Registered> {
-        const { number } = this.#run;
         const late = this.#run.late(`the resource "${name}" was registered`);
         if (late !== undefined) {
             return Promise.reject(late);
         }
+        return this.#declaring(() => this.#declare(type, name, custom, inputs, options));
+    }
+
+    /** Runs `body`, which declares a resource or an output, and reports what keeps that from the engine. */
+    #declaring<T>(body: () => T): T {
+        try {
+            return body();
+        } catch (error) {
+            this.#reportUnreadable(error);
+            throw error;
+        }
+    }
+
+    /** The same with what `body` has begun. What the engine refuses is the program's to handle. */
+    #declaringLater<T>(declared: Promise<T>): Promise<T> {
+        declared.catch((error: unknown) => this.#reportUnreadable(error));
+        return declared;
+    }
+
+    #reportUnreadable(error: unknown): void {
+        if (error instanceof InvalidInputError && !this.#run.isAnswer(error)) {
+            this.#native.declarationUnreadable(this.#run.number, error.referenceMessage, [...error.hints]);
+        }
+    }
+
+    #declare(
+        type: string,
+        name: string,
+        custom: boolean,
+        inputs: Inputs,
+        options: ResourceOptions,
+    ): Promise<Registered> {
+        const { number } = this.#run;
         requireNamed(type, name, inputs);
         // The usual case goes out in this very turn: nothing to await, nothing to say beside the inputs.
         if (following(inputs, inputsOf(name), () => isPlain(inputs)) && isEmpty(options)) {
             return this.#run.request((call) =>
-                this.#native.register(number, call, type, name, custom, inputs, undefined),
+                this.#declaring(() =>
+                    guarded(() => this.#native.register(number, call, type, name, custom, inputs, undefined)),
+                ),
             );
         }
         checkOptions(`the resource ${name}`, options, RESOURCE_OPTIONS);
         learnIn(this.#run, inputs);
-        return untraced(async () => {
+        const declared = untraced(async () => {
             const settings = await this.#settings(options);
             const names = Object.keys(inputs);
             const sent: PropertyMap = {};
@@ -374,6 +412,7 @@ export class ProgramContext {
                 this.#native.register(number, call, type, name, custom, sent, document),
             );
         });
+        return this.#declaringLater(declared);
     }
 
     async #outputs(component: Component, outputs: Inputs): Promise<void> {

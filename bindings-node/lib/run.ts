@@ -31,6 +31,8 @@ export class Run implements Owner {
     /** The calls that have no answer. */
     readonly #inFlight = new Set<Callback>();
     #quiet: (() => void)[] = [];
+    /** The errors that calls were answered with. */
+    readonly #refusals = new WeakSet<Error>();
     /** Messages that wait to cross together: severity, message, URN, stream, ephemeral. */
     #messages: unknown[] = [];
 
@@ -123,8 +125,20 @@ export class Run implements Owner {
     /** The same with a promise. */
     request<T>(send: (call: number) => void): Promise<T> {
         return new Promise<T>((resolve, reject) => {
-            this.call(send, (error, value) => (error === undefined ? resolve(value as T) : reject(error)));
+            this.call(send, (error, value) => {
+                if (error === undefined) {
+                    resolve(value as T);
+                } else {
+                    this.#refusals.add(error);
+                    reject(error);
+                }
+            });
         });
+    }
+
+    /** Tells whether an error is the engine's answer to a call, and not one of the call itself. */
+    isAnswer(error: Error): boolean {
+        return this.#refusals.has(error);
     }
 
     #landed(): void {

@@ -246,6 +246,15 @@ impl Bridge {
         Ok(())
     }
 
+    /// Reports a declaration that could not be read: the run fails with it, also where the program catches the error.
+    #[napi(catch_unwind)]
+    pub fn declaration_unreadable(&self, run: u32, message: String, hints: Vec<String>) {
+        if let Some(run) = self.shared.runs.get(run) {
+            let error = hints.into_iter().fold(Error::invalid(message), Error::with_hint);
+            run.monitor.declaration_unreadable(&error);
+        }
+    }
+
     /// Learns secret texts, and texts of secret numbers and booleans.
     #[napi(catch_unwind)]
     pub fn learn(&self, run: u32, texts: Vec<String>, scalars: Vec<String>) {

@@ -84,11 +84,41 @@ test("a misspelt option is named with its resource and the nearest one, as is on
         }
     };
     const stack = await memoryEngine().stack("shop/dev", { program });
-    assert.equal((await stack.up()).changes.create, 1, "the stack alone");
+    const error = await failureOf(stack.up());
+    assert.ok(error instanceof InvalidInputError && error.message.startsWith(wrong[0][1]), String(error));
     wrong.forEach(([, message], index) => {
         assert.ok(seen[index] instanceof InvalidInputError);
         assert.ok(seen[index].message.startsWith(message), seen[index].message);
     });
+});
+
+test("a declaration that cannot be read fails the run of a program that catches the error, and what it is about stays", async () => {
+    const declared = [
+        (context) => context.resource(THING, "b", { v: () => 1 }),
+        (context) => context.resource(THING, "b", {}, { protct: true }),
+        (context) => context.resource(THING, "b", { v: context.resource(THING, "a").id, w: () => 1 }),
+        (context) => context.export(5, 1),
+    ];
+    for (const declare of declared) {
+        const { engine } = await twoThings();
+        await (await engine.stack("shop/dev", { program: (context) => {
+            context.resource(THING, "a");
+            context.resource(THING, "b");
+        } })).up();
+        const program = async (context) => {
+            try {
+                await declare(context);
+                assert.fail("it was read");
+            } catch (error) {
+                assert.ok(error instanceof InvalidInputError, String(error));
+            }
+        };
+        const stack = await engine.stack("shop/dev", { program });
+        const error = await failureOf(stack.up());
+        assert.ok(error instanceof InvalidInputError, String(error));
+        assert.ok(!error.result.steps.some((step) => step.op === "delete"));
+        await engine.close();
+    }
 });
 
 test("an engine that was closed opens no stack and starts no operation", async () => {

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pulumi
@@ -246,7 +247,44 @@ def refused(engine: sw.Engine, wrong: Wrong, kind: type[Exception], message: str
 
     async def run() -> None:
         async with engine:
-            await (await engine.stack("shop/dev", program)).up()
+            with suppress_with(message):
+                await (await engine.stack("shop/dev", program)).up()
+
+    asyncio.run(run())
+
+
+@contextmanager
+def suppress_with(message: str) -> Iterator[None]:
+    """Allows that the run fails for the declaration that its program has caught."""
+    try:
+        yield
+    except sw.InvalidInputError as error:
+        assert message in str(error)  # noqa: PT017  # reads and calls do not fail the run
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (lambda ctx: ctx.resource(THING, "b", {"v": object()}), "object"),
+        (lambda ctx: ctx.resource(THING, "b", protct=True), "protct"),
+        (lambda ctx: ctx.resource(THING, "b", {"v": ctx.resource(THING, "a")["id"], "w": object()}).wait(), "object"),
+        (lambda ctx: ctx.export(5, 1), "name takes a text"),
+    ],
+)
+def test_a_declaration_that_cannot_be_read_fails_the_run_of_a_program_that_catches_the_error(
+    make_engine: MakeEngine, memory: Memory, declare: Callable[[sw.Context], Any], message: str
+) -> None:
+    def catching(ctx: sw.Context) -> None:
+        with pytest.raises(sw.InvalidInputError):
+            declare(ctx)
+
+    async def run() -> None:
+        async with make_engine(mem=memory) as engine:
+            await (await engine.stack("shop/dev", two)).up()
+            with pytest.raises(sw.InvalidInputError, match=message) as caught:
+                await (await engine.stack("shop/dev", catching)).up()
+            assert caught.value.result is not None
+            assert not any(step.op == "delete" for step in caught.value.result.steps)
 
     asyncio.run(run())
 

@@ -23,9 +23,10 @@ from ._annotations import Unpack
 from ._bridge import Callback
 from ._checks import refusal, require, require_given
 from ._option_checks import check_options
+from ._raised import described
 from ._stackwright import Completions, Run, find_outputs
 from .config import Config
-from .errors import InvalidInputError
+from .errors import CancelledError, Error, InvalidInputError
 from .output import Applied, Deferred, Output, sources_of, substitute, traced
 from .resource import UNKNOWN_ID, Inputs, Invocation, Resource, Task
 from .resource_options import (
@@ -119,7 +120,11 @@ class Context:
         self, package: str, name: str, inputs: Inputs | None = None, /, **options: Unpack[ResourceOptions]
     ) -> Resource:
         """Registers a provider of a package with a configuration of its own, to be named as ``provider``."""
-        require_given("package", package, str, "the name of a package")
+        try:
+            require_given("package", package, str, "the name of a package")
+        except InvalidInputError as error:
+            self._report_unreadable(error)
+            raise
         resource = Resource(self, f"pulumi:providers:{package}", name, True)
         self._register(resource, inputs, options)
         return resource
@@ -181,9 +186,13 @@ class Context:
 
     def export(self, name: str, value: PropertyValue) -> None:
         """Sets one of the stack's outputs; it may be or contain outputs of resources."""
-        require_given("name", name, str, "a text")
-        self._require_running(f"the stack output {name!r}")
-        self._run.learn(value)
+        try:
+            require_given("name", name, str, "a text")
+            self._require_running(f"the stack output {name!r}")
+            self._run.learn(value)
+        except Exception as error:
+            self._report_unreadable(error)
+            raise
         self._exports[name] = value
 
     @staticmethod
@@ -206,7 +215,22 @@ class Context:
         urn = resource._registered.urn if resource is not None and resource._registered is not None else None
         self._run.log(severity, message, urn)
 
+    def _report_unreadable(self, error: Exception) -> None:
+        """Reports that a declaration has not reached the engine: a program that catches the error must not lose what it declares."""
+        if isinstance(error, Error):
+            if not isinstance(error, CancelledError):
+                self._run.declaration_unreadable(error.message, list(error.hints))
+        else:
+            self._run.declaration_unreadable(described(error, error.__traceback__)[1], [])
+
     def _register(self, resource: Resource, inputs: Inputs | None, options: Mapping[str, Any]) -> None:
+        try:
+            self._declare(resource, inputs, options)
+        except Exception as error:
+            self._report_unreadable(error)
+            raise
+
+    def _declare(self, resource: Resource, inputs: Inputs | None, options: Mapping[str, Any]) -> None:
         if not isinstance(resource.name, str) or not isinstance(resource.type, str):
             require_given("type", resource.type, str, "a type token as a text")
             require_given("name", resource.name, str, "a text")
@@ -247,7 +271,7 @@ class Context:
                 resource._settle,
             )
 
-        self._defer(resource, inputs, options, start, resource._settle, f"the resource {resource.name!r}")
+        self._defer(resource, inputs, options, start, resource._settle, f"the resource {resource.name!r}", True)
 
     def _require_running(self, what: str) -> None:
         """Refuses what comes after the program's end, and tells people of it: whoever asks may have nobody to tell it to.
@@ -286,15 +310,21 @@ class Context:
             work()
 
     def _register_outputs(self, component: Resource, outputs: Inputs) -> Deferred[None]:
-        self._require_running(f"the outputs of {component.name!r}")
-        outputs = _given("outputs", outputs, f"of the component {component.name!r}")
         task = Task(self)
 
         def start(_urns: list[str], _by_property: dict[str, list[str]] | None, _named: dict[str, Any] | None) -> None:
             urn = component.registered.urn
             self._run.register_outputs(urn, substitute(outputs), self._completions, task._settle)
 
-        self._defer(task, outputs, {"parent": component}, start, task._settle, f"the resource {component.name!r}")
+        try:
+            self._require_running(f"the outputs of {component.name!r}")
+            outputs = _given("outputs", outputs, f"of the component {component.name!r}")
+            self._defer(
+                task, outputs, {"parent": component}, start, task._settle, f"the resource {component.name!r}", True
+            )
+        except Exception as error:
+            self._report_unreadable(error)
+            raise
         return task
 
     def _defer(
@@ -305,6 +335,7 @@ class Context:
         start: Callable[[list[str], dict[str, list[str]] | None, dict[str, Any] | None], None],
         settle: Callback[Any],
         owner: str,
+        declares: bool = False,
     ) -> None:
         """Starts work as soon as everything that it refers to is known; fails it when one of that has failed."""
         self._run.learn(inputs)
@@ -346,6 +377,8 @@ class Context:
                 by_property = {key: list(dict.fromkeys(urns)) for key, urns in by_property.items()}
                 start(list(dict.fromkeys(urns)), by_property or None, resolve_options(named) or None)
             except BaseException as error:  # noqa: BLE001  # it belongs to the resource, not to whoever came last
+                if declares and isinstance(error, Exception):
+                    self._report_unreadable(error)
                 settle(None, error)
 
         def arrived() -> None:

@@ -226,6 +226,12 @@ impl Run {
         Ok(())
     }
 
+    /// Reports a declaration that could not be read: the run fails with it, also where the program catches the error.
+    fn declaration_unreadable(&self, message: &str, hints: Vec<String>) {
+        let error = hints.into_iter().fold(Error::invalid(message), Error::with_hint);
+        self.monitor().declaration_unreadable(&error);
+    }
+
     /// Learns what is secret in a value: all of it when `is_secret`, else what is in a `Secret`.
     #[pyo3(signature = (value, is_secret=false))]
     fn learn(&self, value: &Bound<'_, PyAny>, is_secret: bool) -> PyResult<()> {
