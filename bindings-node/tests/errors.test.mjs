@@ -94,7 +94,7 @@ test("what is not an option is named, with the options that there are", async ()
         assert.throws(() => stack[name](() => {}), refused(`the options of ${name}() are an object`, "not a function"));
     }
     assert.throws(() => stack.destroy({ program() {} }), InvalidInputError);
-    await stack.up();
+    await assert.rejects(Promise.resolve(stack.up()), refused("depends_on", "dependsOn"));
     assert.equal(seen.length, 4);
     for (const error of seen) {
         assert.ok(refused('unknown option "depends_on" of the', "dependsOn")(error), error.message);
