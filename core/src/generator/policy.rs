@@ -135,7 +135,9 @@ impl Generator {
             .iter()
             .find(|violation| violation.level == EnforcementLevel::Mandatory)
             .cloned();
-        for violation in analysis.violations {
+        for mut violation in analysis.violations {
+            let message = self.executor.events().redactor().scrub(&violation.message);
+            violation.message = message.into_owned();
             self.tell(EventPayload::PolicyViolation(Arc::new(violation)));
         }
         self.tell(EventPayload::PolicyFindings(Arc::new(findings)));

@@ -13,8 +13,8 @@ use crate::diagnostic::{Diagnostic, Severity};
 /// Takes what a plugin has to say. It is called from the task that empties the plugin's pipes, so it must not block.
 pub type DiagnosticSink = Arc<dyn Fn(Diagnostic) + Send + Sync>;
 
-/// How many bytes of a line are read at once; a longer line arrives in pieces.
-const LINE_LIMIT: u64 = 16 * 1024;
+/// How many bytes of a line are shown. What is behind them is left out: a secret across two pieces would be found in neither.
+const LINE_LIMIT: u64 = 64 * 1024;
 /// How many lines are remembered for the message about a plugin that died.
 const REMEMBERED_LINES: usize = 50;
 
@@ -97,16 +97,46 @@ impl OutputRoute {
             line.clear();
             match (&mut reader).take(LINE_LIMIT).read_until(b'\n', &mut line).await {
                 Ok(0) | Err(_) => return,
-                Ok(_) => {
-                    let text = String::from_utf8_lossy(&line);
-                    let text = text.trim_end_matches(['\n', '\r']);
-                    if !text.is_empty() {
-                        self.line(stream, text.to_owned());
-                    }
-                }
+                Ok(_) => {}
+            }
+            let left_out = match line.ends_with(b"\n") {
+                true => 0,
+                false => skip_line(&mut reader).await,
+            };
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end_matches(['\n', '\r']);
+            if left_out > 0 {
+                self.line(stream, shortened(text, left_out));
+            } else if !text.is_empty() {
+                self.line(stream, text.to_owned());
             }
         }
     }
+}
+
+/// Reads to the end of the line, and returns how many bytes stand before that.
+async fn skip_line(mut reader: impl AsyncBufRead + Unpin) -> usize {
+    let mut skipped = 0;
+    loop {
+        let Ok(read) = reader.fill_buf().await else {
+            return skipped;
+        };
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let length = end.unwrap_or(read.len());
+        let is_last = end.is_some() || read.is_empty();
+        skipped += length;
+        reader.consume(length + usize::from(end.is_some()));
+        if is_last {
+            return skipped;
+        }
+    }
+}
+
+/// Cuts a text of which the end is missing behind its last whole word: the beginning of a secret is not found.
+fn shortened(text: &str, left_out: usize) -> String {
+    let whole = text.rfind(char::is_whitespace).map_or("", |end| &text[..end]);
+    let left_out = left_out + text.len() - whole.len();
+    format!("{whole}… ({left_out} bytes of this line are left out)")
 }
 
 impl fmt::Debug for OutputRoute {
@@ -154,17 +184,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_endless_line_arrives_in_pieces() {
+    async fn a_word_of_an_endless_line_is_shown_whole_or_not_at_all() {
         let (sink, seen) = collector();
         let route = OutputRoute::new(Some(sink), false);
-        let line = vec![b'x'; 40_000];
-        route.drain(Stream::Output, line.as_slice()).await;
-        let lengths: Vec<usize> = seen
-            .lock()
-            .unwrap()
-            .iter()
-            .map(|line| line.message.reference().len())
-            .collect();
-        assert_eq!(lengths, [16384, 16384, 7232]);
+        let limit = usize::try_from(LINE_LIMIT).unwrap();
+        let exact = "x".repeat(limit);
+        let secret = "hunter2-and-more";
+        let before = "y".repeat(limit - 8);
+        let lines = format!("{exact}\n{before} {secret}{exact}\n{secret}{exact}\nend\n");
+        route.drain(Stream::Output, lines.as_bytes()).await;
+        let seen = seen.lock().unwrap();
+        let lines: Vec<&str> = seen.iter().map(|line| line.message.reference()).collect();
+        let left_out = limit + secret.len();
+        assert_eq!(
+            lines,
+            [
+                exact.as_str(),
+                &format!("{before}… ({} bytes of this line are left out)", left_out + 1),
+                &format!("… ({left_out} bytes of this line are left out)"),
+                "end",
+            ]
+        );
     }
 }
