@@ -342,6 +342,12 @@ export class Engine {
         if (typeof name !== "string") {
             throw new InvalidInputError(`the name of a stack is a string, project/stack, not ${described(name)}`);
         }
+        // It may come from a column without a document, and must not lead to the engine's store.
+        if (typeof options === "object" && options !== null && (options as { deployment?: unknown }).deployment === null) {
+            throw new InvalidInputError(
+                "deployment is null, not a deployment document; a stack of the engine's store is opened without the option",
+            );
+        }
         options = given(options);
         const known: { readonly [option: string]: unknown } = { ...STACK_OPTIONS };
         if (opening !== undefined) {

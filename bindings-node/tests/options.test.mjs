@@ -172,7 +172,7 @@ test("an option that is null is not given, as one that is undefined", async () =
     });
     new Engine({ store: "memory://", plugins: nothing(["paths", "path", "cache", "commands", "waitsForRegistrations", "poolCapacity"]) });
     new Engine({ store: "memory://", providers: null });
-    const settings = ["config", "encryptionSalt", "organization", "tags", "rootDirectory", "runtimeOptions", "create", "deployment",
+    const settings = ["config", "encryptionSalt", "organization", "tags", "rootDirectory", "runtimeOptions", "create",
         "journal", "passphrase", "secrets", "referencePassphrases"];
     const program = (context) => {
         const options = nothing(["parent", "dependsOn", "provider", "protect", "aliases", "customTimeouts", "replacementTrigger"]);

@@ -104,6 +104,7 @@ test("a malformed deployment is refused with what is wrong in it", async () => {
         [{ version: 99, deployment: {} }, StateError, /too new/],
         [{ version: 3, checkpoint: {} }, StateError, /no field 'deployment'/],
         [5, InvalidInputError, /deployment.* a deployment document.*number/],
+        [null, InvalidInputError, /deployment is null, not a deployment document/],
         [[], InvalidInputError, /deployment.* a deployment document/],
         [circle, InvalidInputError, /^deployment\.deployment.*: .*contains itself/],
     ]) {
