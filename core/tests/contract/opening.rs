@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stackwright::{Engine, ErrorKind, Opening, StackSettings, operation::OperationOptions};
+use stackwright::{Engine, ErrorKind, Opening, Stack, StackSettings, operation::OperationOptions};
 
 use crate::fixture::{Scripted, engine, program};
 
@@ -72,11 +72,8 @@ async fn a_stack_opened_without_a_program_is_created_by_its_first_update_or_impo
     let engine = echo_engine();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     assert_eq!(stack.snapshot().await.err().unwrap().kind(), ErrorKind::NotFound);
-    for operation in [
-        stack.refresh(OperationOptions::default()),
-        stack.destroy(OperationOptions::default()),
-    ] {
-        let result = operation.wait().await;
+    for start in [Stack::refresh, Stack::destroy] {
+        let result = start(&stack, OperationOptions::default()).wait().await;
         let error = result.error.as_ref().unwrap();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         assert!(
