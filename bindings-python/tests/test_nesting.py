@@ -42,7 +42,7 @@ def test_the_inputs_of_a_resource_name_where_they_close_a_circle_or_go_too_deep(
 ) -> None:
     async def program(ctx: sw.Context) -> None:
         a = ctx.resource(THING, "a", {"x": 1})
-        # What cannot be registered is the program's to know, and its end waits for nobody.
+        # The program learns of it, and the run fails although it goes on.
         inputs = {"x": value, "of": a["x"]} if beside else {"x": value}
         with pytest.raises(sw.InvalidInputError) as caught:
             await ctx.resource(THING, "b", inputs)
@@ -50,7 +50,8 @@ def test_the_inputs_of_a_resource_name_where_they_close_a_circle_or_go_too_deep(
 
     async def run() -> None:
         async with make_engine(mem=memory) as engine:
-            assert (await (await engine.stack("shop/dev", program)).up()).changes == {"create": 2}
+            result = await (await engine.stack("shop/dev", program)).up().wait()
+            assert told in str(result.error) and result.changes == {"create": 2}
 
     asyncio.run(run())
 

@@ -137,6 +137,8 @@ def test_a_dependency_is_one_resource_or_several_or_urns(make_engine: MakeEngine
         urn = (await a).registered.urn
         ctx.resource(THING, "d", depends_on=urn)
         ctx.resource(THING, "e", depends_on=(urn,), replace_with=[a])
+
+    def refused(ctx: sw.Context) -> None:
         for wrong in ("a", ["a"], [1]):
             with pytest.raises(sw.InvalidInputError, match="depends_on takes resources or their URNs, not "):
                 ctx.resource(THING, "f", depends_on=wrong)  # type: ignore[arg-type]
@@ -147,6 +149,8 @@ def test_a_dependency_is_one_resource_or_several_or_urns(make_engine: MakeEngine
         async with make_engine(mem=memory) as engine:
             stack = await engine.stack("shop/dev", program)
             await stack.up()
+            failed = await stack.up(program=refused).wait()
+            assert "depends_on takes resources or their URNs, not" in str(failed.error)
             recorded = states(await stack.export_deployment())
             assert "f" not in recorded
             for name in "bcde":
