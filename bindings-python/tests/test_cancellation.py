@@ -204,7 +204,7 @@ def recorded(tmp_path: Path) -> tuple[list[str], list[str]]:
 
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
 def test_control_c_cancels_an_operation_of_the_sync_api_gracefully(tmp_path: Path) -> None:
-    process = child(tmp_path, 1.0)
+    process = child(tmp_path, 3.0)
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=30)
     assert "interrupted" in output and "third" not in output
