@@ -245,7 +245,12 @@ fn failed_steps_say_why_long_ones_how_long_and_unchanged_parents_are_shown() {
     };
     let standing =
         |urn: &Urn| (*urn == self::urn("box")).then(|| ("files:index:Box".into(), Some(self::urn("site"))));
-    let alone = super::render(&[failed.clone()], &BTreeMap::new(), &Redactor::new(), standing);
+    let alone = super::render(
+        std::slice::from_ref(&failed),
+        &BTreeMap::new(),
+        &Redactor::new(),
+        standing,
+    );
     assert!(alone.ends_with("\n1 failed\n"), "{alone}");
     let tree = super::render(
         &[failed, slow, slower],
