@@ -57,8 +57,8 @@ impl Owner {
 
     /// Tells whether the owner can no longer come back to release its lock.
     ///
-    /// A lock that does not say which system its process number is of is never taken for dead: nobody can tell, so
-    /// people decide. That are those of the reference engine, which leaves its own to people, too.
+    /// The lock of the reference engine does not name the system that its process number belongs to. It is never replaced: whether
+    /// its owner has ended is not known.
     ///
     /// Only asked while this process holds the store's own lock of the stack, which no other lock of this very process
     /// can survive.

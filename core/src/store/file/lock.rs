@@ -73,9 +73,7 @@ impl Locks {
             }
         }
     }
-}
 
-impl Locks {
     /// Returns the identity of this process.
     fn identity(&self, pid: u32) -> Cow<'_, ProcessIdentity> {
         match self.own.get_or_init(|| ProcessIdentity::of(pid)) {
