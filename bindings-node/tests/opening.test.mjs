@@ -31,8 +31,10 @@ test("a stack is created, selected, or either, and errors are typed and name wha
 test("a stack that is opened without a program is created by its first update, and not by being read", async () => {
     const engine = memoryEngine();
     const stack = await engine.stack("shop/dev");
-    for (const read of [stack.outputs(), stack.export(), stack.refresh(), stack.destroy()]) {
-        assert.ok((await failureOf(Promise.resolve(read))) instanceof NotFoundError);
+    // One after another: two operations at once are a conflict, whether or not the stack exists.
+    for (const use of ["outputs", "export", "refresh", "destroy"]) {
+        const failure = await failureOf((async () => stack[use]())());
+        assert.ok(failure instanceof NotFoundError, `${use}: ${failure}`);
     }
     assert.equal((await stack.preview({ program })).changes.create, 2);
     assert.deepEqual(await engine.stacks(), []);
