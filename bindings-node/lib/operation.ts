@@ -101,8 +101,8 @@ export interface OperationOptions {
     /** Accepted; Check and Diff of different resources always run at the same time. */
     parallelDiff?: boolean;
     /**
-     * Have plugins installed no sooner than they are needed. When absent, an engine with an installer and without a resolver
-     * installs beforehand what the state's providers need, and what the program's language runtime says that it requires.
+     * Have plugins installed no sooner than they are needed. When absent, an engine with an installer installs
+     * beforehand what the state's providers need, and what the program's language runtime says that it requires.
      */
     skipPluginPreInstall?: boolean;
     /** Accepted; nothing hides behind it. */

@@ -314,6 +314,8 @@ export class InitFailedError extends Error {
     readonly inputs: PropertyMap | undefined;
     readonly outputs: PropertyMap;
     readonly reasons: string[];
+    /** Whether the resource is read before each update. */
+    readonly refreshBeforeUpdate: boolean;
     readonly viewSteps: ViewStep[];
 
     constructor(failure: {
@@ -321,6 +323,7 @@ export class InitFailedError extends Error {
         reasons: string[];
         inputs?: PropertyMap;
         outputs?: PropertyMap;
+        refreshBeforeUpdate?: boolean;
         viewSteps?: ViewStep[];
     }) {
         super(failure.reasons.join(", "));
@@ -329,6 +332,7 @@ export class InitFailedError extends Error {
         this.inputs = failure.inputs;
         this.outputs = failure.outputs ?? {};
         this.reasons = failure.reasons;
+        this.refreshBeforeUpdate = failure.refreshBeforeUpdate ?? false;
         this.viewSteps = failure.viewSteps ?? [];
     }
 }
@@ -387,8 +391,8 @@ export function describeError(error: unknown): object {
         if (!(error instanceof InitFailedError)) {
             return undefined;
         }
-        const { id, inputs, outputs, reasons, viewSteps } = error;
-        return { id, inputs, outputs, reasons, viewSteps };
+        const { id, inputs, outputs, reasons, refreshBeforeUpdate, viewSteps } = error;
+        return { id, inputs, outputs, reasons, refreshBeforeUpdate, viewSteps };
     }, undefined);
     if (initFailure !== undefined) {
         return { message, initFailure };

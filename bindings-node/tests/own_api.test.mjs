@@ -385,6 +385,26 @@ test("an answer that can not be read is the provider's error and names the place
         error.result.diagnostics.some(({ message }) => /answer to create.*outputs\.f: a function/.test(message)),
         JSON.stringify(error.result.diagnostics),
     );
+    const kept = (await records(stack)).find((record) => record.type === THING);
+    assert.equal(kept.id, "x");
+    assert.equal(kept.initErrors.length, 1);
+});
+
+test("what exists in spite of a failed initialization keeps its id although its outputs cannot be read", async () => {
+    const failures = [{ f: () => 1 }, { n: 1 }];
+    for (const outputs of failures) {
+        const create = () => {
+            throw new InitFailedError({ id: "half", outputs, reasons: ["not ready"], refreshBeforeUpdate: true });
+        };
+        const stack = await memoryEngine({ create, delete: () => undefined }).stack("shop/dev", {
+            program: (context) => void context.resource(THING, "a", {}),
+        });
+        await failureOf(stack.up());
+        const kept = (await records(stack)).find((record) => record.type === THING);
+        assert.equal(kept.id, "half");
+        assert.ok(kept.initErrors.length > 0);
+        assert.equal(kept.refreshBeforeUpdate ?? false, outputs === failures[1]);
+    }
 });
 
 test("a create that returns nothing is told with what was expected", async () => {

@@ -299,6 +299,27 @@ def test_what_exists_in_spite_of_a_failed_initialization_is_recorded(make_engine
     asyncio.run(run())
 
 
+def test_what_exists_keeps_its_id_although_its_outputs_cannot_be_read(make_engine: MakeEngine) -> None:
+    class Odd(Memory):
+        def create(self, request: sw.CreateRequest) -> sw.CreateResult:
+            if request.name == "r0":
+                return sw.CreateResult("made", {"f": print})
+            raise sw.InitFailure("half", {"f": print}, ["it did not become ready"])
+
+    async def run() -> None:
+        async with make_engine(mem=Odd()) as engine:
+            stack = await engine.stack("shop/dev", program_of(2))
+            with pytest.raises(sw.Error):
+                await stack.up(continue_on_error=True)
+            exported = (await stack.export_deployment())["deployment"]
+            things = {resource["id"]: resource for resource in exported["resources"] if resource["type"] == THING}
+            assert things.keys() == {"made", "half"}
+            assert all(thing["initErrors"] for thing in things.values())
+            assert not exported.get("pending_operations")
+
+    asyncio.run(run())
+
+
 def test_a_diff_decides_between_nothing_an_update_and_a_replacement(make_engine: MakeEngine) -> None:
     class Careful(Memory):
         answer: sw.DiffResult | bool | None = None

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use stackwright::{
     property::json::to_vec,
     provider::{Capabilities, ProviderError, ProviderResult, ProviderStatus},
@@ -99,15 +99,24 @@ impl Table {
             prompt: self.is_prompt(),
         };
         match question.ask(&self.shared, request).await {
-            Some(Answer::Done(response)) => read_answer(name, "an answer", &response),
+            Some(Answer::Done(response)) => read_answer(name, &response),
             Some(Answer::Failed(status, message)) => {
                 Err(ProviderError::new(ProviderStatus::from_code(status), message))
             }
             Some(Answer::FailedWith(failure)) => {
-                let failed: Failed = from_json(name, "a failure", &failure)?;
-                Err(failed.into())
+                let failed: serde_json::Result<Failed> = serde_json::from_slice(&failure);
+                Err(match failed {
+                    Ok(failed) => failed.into(),
+                    Err(error) => {
+                        let made: Option<UnreadFailure> = serde_json::from_slice(&failure).ok();
+                        let id = made
+                            .and_then(|made| Some(made.init_failure?.id))
+                            .unwrap_or_default();
+                        ProviderError::unreadable(id, unreadable(name, "a failure", &error))
+                    }
+                })
             }
-            None => Err(ProviderError::new(
+            None => Err(ProviderError::without_answer(
                 ProviderStatus::Internal,
                 format!("the provider gave {name} no answer"),
             )),
@@ -144,19 +153,34 @@ impl Table {
     }
 }
 
-fn read_answer<T: DeserializeOwned + Default>(name: &str, what: &str, json: &[u8]) -> ProviderResult<T> {
+/// What is looked for in the answer to Create, and in what it says of a failed initialization, when the rest cannot be read.
+#[derive(Default, Deserialize)]
+struct Made {
+    #[serde(default)]
+    id: String,
+}
+
+/// A failure that cannot be read as a whole.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UnreadFailure {
+    init_failure: Option<Made>,
+}
+
+/// Reads an answer; what was made keeps its id, although the rest cannot be read.
+fn read_answer<T: DeserializeOwned + Default>(name: &str, json: &[u8]) -> ProviderResult<T> {
     if json.is_empty() {
         return Ok(T::default());
     }
-    from_json(name, what, json)
+    serde_json::from_slice(json).map_err(|error| {
+        let made: Made = match name {
+            "create" => serde_json::from_slice(json).unwrap_or_default(),
+            _ => Made::default(),
+        };
+        ProviderError::unreadable(made.id, unreadable(name, "an answer", &error))
+    })
 }
 
-/// Reads what the host sent. A thing that was made but can not be told of leaves its state unknown, hence the status.
-fn from_json<T: DeserializeOwned>(name: &str, what: &str, json: &[u8]) -> ProviderResult<T> {
-    serde_json::from_slice(json).map_err(|error| {
-        ProviderError::new(
-            ProviderStatus::Internal,
-            format!("the provider gave {name} {what} that cannot be read: {error}"),
-        )
-    })
+fn unreadable(name: &str, what: &str, error: &serde_json::Error) -> String {
+    format!("the provider gave {name} {what} that cannot be read: {error}")
 }

@@ -63,6 +63,12 @@ unsafe extern "C" fn create(
         answer(b"not json");
     } else if request.contains("\"name\":\"typo\"") {
         answer(br#"{"identity": "7"}"#);
+    } else if request.contains("\"name\":\"odd\"") {
+        answer(br#"{"id": "o", "outputs": 5}"#);
+    } else if request.contains("\"name\":\"odd half\"") {
+        let failure = br#"{"initFailure": {"id": "h", "outputs": 5, "reasons": ["too slow"]}}"#;
+        // SAFETY: handed back once on each way.
+        let _ = unsafe { sw_completion_fail_with(completion, sw_bytes_view_t::new(failure)) };
     } else if request.contains("\"name\":\"silent\"") {
         // SAFETY: handed back once on each way.
         unsafe { sw_completion_free(completion) };
@@ -231,10 +237,17 @@ fn failures_keep_status_message_and_details() {
         let unfinished = half.init_failure.expect("it exists");
         assert_eq!((unfinished.id.as_str(), unfinished.outputs.len()), ("h", 1));
         assert_eq!(half.message, "too slow");
+        for (name, id) in [("odd", "o"), ("odd half", "h")] {
+            let error = table.create(request(name)).await.expect_err(name);
+            assert!(error.outcome_unknown, "{name}");
+            assert_eq!(error.init_failure.expect("it exists").id, id, "{name}");
+        }
+        assert!(!refused.outcome_unknown && !half.outcome_unknown);
         for name in ["garbage", "typo", "silent"] {
             let error = table.create(request(name)).await.expect_err(name);
             assert_eq!(error.status, ProviderStatus::Internal, "{name}");
             assert!(error.message.contains("create"), "{name}: {}", error.message);
+            assert!(error.outcome_unknown, "{name}");
         }
     });
 }

@@ -337,8 +337,18 @@ pub(super) fn detailed_diff(reader: &Reader, value: Js) -> Result<DetailedDiff> 
 pub(super) fn error(reader: &Reader, value: Js) -> ProviderError {
     read_error(reader, value).unwrap_or_else(|error| {
         let message = format!("the provider's error can not be read: {}", error.reason);
-        ProviderError::new(ProviderStatus::Internal, message)
+        let failure = reader.field(value, "initFailure").ok().flatten();
+        ProviderError::unreadable(
+            failure.map_or_else(String::new, |failure| id(reader, failure)),
+            message,
+        )
     })
+}
+
+/// Returns the id in an answer that cannot be read as a whole; an empty one where there is none.
+pub(super) fn id(reader: &Reader, value: Js) -> String {
+    let id = reader.text_field(value, "id");
+    id.ok().flatten().unwrap_or_default()
 }
 
 fn read_error(reader: &Reader, value: Js) -> Result<ProviderError> {

@@ -138,9 +138,11 @@ impl Asked {
                     "host"
                 };
                 let message = format!("the {who}'s answer to {name} can not be read: {}", error.reason);
-                let mut error = ProviderError::new(ProviderStatus::Internal, message);
-                error.unreadable = true;
-                error
+                let id = match method {
+                    method::CREATE => answer::id(reader, value),
+                    _ => String::new(),
+                };
+                ProviderError::unreadable(id, message)
             })
         } else {
             Err(answer::error(reader, value))
@@ -209,7 +211,7 @@ impl JsProvider {
         let result = answer.await;
         drop(give_up);
         result.unwrap_or_else(|_| {
-            Err(ProviderError::new(
+            Err(ProviderError::without_answer(
                 ProviderStatus::Unavailable,
                 "the JavaScript environment of the provider has ended",
             ))

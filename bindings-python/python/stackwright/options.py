@@ -75,7 +75,7 @@ class OperationOptions(TypedDict, total=False):
     - ``disable_output_values`` (bool): Programs are not told that the monitor understands output values.
     - ``disable_provider_preview`` (bool): Previews show inputs as outputs without asking providers.
     - ``skip_plugin_pre_install`` (bool): Have plugins installed no sooner than they are needed. Left out, an engine
-      with an installer and without a resolver installs beforehand what the state's providers need, and what the
+      with an installer installs beforehand what the state's providers need, and what the
       program's language runtime says that it requires.
     - ``experimental`` (bool): Accepted; nothing hides behind it.
     - ``show_secrets`` (bool): Keep secret values in the inputs and outputs of events: as secrets whose ``ciphertext``

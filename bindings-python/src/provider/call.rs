@@ -107,17 +107,19 @@ impl Caller {
         let read = move |returned: &Bound<'_, PyAny>| {
             Ok(read(returned).map_err(|error| {
                 let error = responses::unreadable(&class, name, returned, error);
-                let mut failure = responses::failure(returned.py(), name, &error);
-                // It has done its work, and nobody knows what came of it.
-                failure.unreadable = true;
-                failure
+                let failure = responses::failure(returned.py(), name, &error);
+                let id = match name {
+                    "create" => responses::created_id(returned),
+                    _ => String::new(),
+                };
+                ProviderError::unreadable(id, failure.message)
             }))
         };
         let answer = self.run(name, method, build, read, responses::failure).await;
         answer
             .map(|answer| answer.and_then(|read| read))
             .unwrap_or_else(|| {
-                Err(ProviderError::new(
+                Err(ProviderError::without_answer(
                     ProviderStatus::Unavailable,
                     format!("the provider was closed before its {name}() answered"),
                 ))

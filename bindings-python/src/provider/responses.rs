@@ -50,7 +50,7 @@ impl Raised {
 /// Turns what a method raised into the failure of its call.
 pub(super) fn failure(py: Python<'_>, method: &'static str, raised: &PyErr) -> ProviderError {
     describe(py, method, raised)
-        .unwrap_or_else(|second| ProviderError::new(ProviderStatus::Unknown, second.to_string()))
+        .unwrap_or_else(|second| ProviderError::without_answer(ProviderStatus::Unknown, second.to_string()))
 }
 
 /// Names the class and the method that returned something that cannot be read.
@@ -108,7 +108,10 @@ fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<Pr
     let classes = Raised::get(py)?;
     let value = raised.value(py);
     if value.is_instance(classes.init_failure.bind(py))? {
-        return init_failure(value).map(ProviderError::init_failed);
+        return Ok(match init_failure(value) {
+            Ok(failure) => ProviderError::init_failed(failure),
+            Err(error) => ProviderError::unreadable(id_of(value), error.value(py).to_string()),
+        });
     }
     if value.is_instance(classes.provider_error.bind(py))? {
         let status = ProviderStatus::from_code(value.getattr("status")?.extract()?);
@@ -139,6 +142,19 @@ fn describe(py: Python<'_>, method: &'static str, raised: &PyErr) -> PyResult<Pr
     }
     let text = text_with_causes(py, raised, raised.to_string());
     Ok(ProviderError::new(ProviderStatus::Unknown, text))
+}
+
+/// Returns the id of what `create` returned that cannot be read as a whole; an empty one where there is none.
+pub(super) fn created_id(returned: &Bound<'_, PyAny>) -> String {
+    match returned.extract::<(String, Bound<'_, PyAny>)>() {
+        Ok((id, _)) => id,
+        Err(_) => id_of(returned),
+    }
+}
+
+fn id_of(object: &Bound<'_, PyAny>) -> String {
+    let id = object.getattr("id").and_then(|id| id.extract());
+    id.unwrap_or_default()
 }
 
 fn init_failure(value: &Bound<'_, PyAny>) -> PyResult<InitFailure> {

@@ -19,7 +19,7 @@ use crate::{
     program::Program,
     property::PropertyMap,
     secrets::SecretsProvider,
-    state::{Snapshot, deployment::secrets_of_checkpoint},
+    state::{Snapshot, deployment::secrets_of_checkpoint, journal::secrets_of_journal},
     store::{MemoryStore, StackName, StackStorage, Store},
 };
 
@@ -279,7 +279,9 @@ async fn verify_key(storage: &StackStorage, secrets: &dyn SecretsProvider) -> Re
     let Ok(stored) = storage.read().await else {
         return Ok(());
     };
-    let Some((kind, state)) = secrets_of_checkpoint(&stored.checkpoint) else {
+    // The first operation of a stack may have been interrupted before the checkpoint named a manager.
+    let of_journal = || secrets_of_journal(&stored.journal.as_ref()?.bytes);
+    let Some((kind, state)) = secrets_of_checkpoint(&stored.checkpoint).or_else(of_journal) else {
         return Ok(());
     };
     match secrets.open(&kind, state.as_ref()).await {

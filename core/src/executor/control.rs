@@ -5,9 +5,10 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use rustc_hash::FxHashMap;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::Error;
+use crate::{error::Error, urn::Urn};
 
 /// Why a run fails.
 #[derive(Clone, Debug)]
@@ -22,6 +23,19 @@ pub enum Failure {
     Program(Error),
     /// The engine could not go on: the journal could not be written, for instance.
     Fatal(Error),
+}
+
+impl Failure {
+    /// Returns the error.
+    pub(crate) fn error(&mut self) -> &mut Error {
+        match self {
+            Self::Step(error)
+            | Self::Bail(error)
+            | Self::Generation(error)
+            | Self::Program(error)
+            | Self::Fatal(error) => error,
+        }
+    }
 }
 
 /// The shared switches of one run. They only ever go from off to on.
@@ -39,12 +53,28 @@ struct Switches {
     /// The user insists: running calls are given up.
     terminated: CancellationToken,
     failures: Mutex<Vec<Failure>>,
+    /// The resources whose registrations started default providers, by the URNs of these.
+    first_users: Mutex<FxHashMap<Urn, Urn>>,
     failed: OnceLock<()>,
 }
 
 impl Control {
+    /// Names the resource whose registration starts a default provider: the program does not know the provider, so that
+    /// errors about it name the resource.
+    pub(crate) fn first_user(&self, provider: Urn, user: Urn) {
+        let mut users = self.0.first_users.lock().unwrap_or_else(PoisonError::into_inner);
+        users.entry(provider).or_insert(user);
+    }
+
     /// Records a failure; `stop` says whether other work must not start any more.
-    pub fn fail(&self, failure: Failure, stop: bool) {
+    pub fn fail(&self, mut failure: Failure, stop: bool) {
+        let error = failure.error();
+        let users = self.0.first_users.lock().unwrap_or_else(PoisonError::into_inner);
+        let user = error.urn().and_then(|urn| users.get(urn)).cloned();
+        drop(users);
+        if let Some(user) = user {
+            *error = error.clone().with_urn(user);
+        }
         self.0
             .failures
             .lock()

@@ -96,14 +96,30 @@ impl Executor {
         }
     }
 
-    /// Looks at what was read.
-    pub(super) fn was_read(&self, answer: ProviderResult<ReadResponse>) -> ProviderResult<ReadResponse> {
-        let mut response = answer.map_err(|error| self.half_done(error, &PropertyMap::new()))?;
+    /// Looks at what was read. Assets that the provider returns by their hash alone get the contents that they have in
+    /// `recorded`.
+    pub(super) fn was_read<const N: usize>(
+        &self,
+        answer: ProviderResult<ReadResponse>,
+        recorded: [&PropertyMap; N],
+    ) -> ProviderResult<ReadResponse> {
+        let mut response = answer.map_err(|mut error| {
+            if error.outcome_unknown {
+                // What is recorded says more.
+                error.init_failure = None;
+            }
+            if let Some(failure) = &mut error.init_failure {
+                let read = failure.inputs.iter_mut().chain([&mut failure.outputs]);
+                read.for_each(|values| values.restore_contents(recorded));
+            }
+            self.half_done(error, &PropertyMap::new())
+        })?;
         for (label, values) in [
             ("inputs", &mut response.inputs),
             ("outputs", &mut response.outputs),
         ] {
             if let Some(values) = values {
+                values.restore_contents(recorded);
                 self.take_in(label, values).map_err(refused)?;
             }
         }
@@ -113,6 +129,10 @@ impl Executor {
     /// Looks at what exists although the call failed; the reasons are recorded, so that they may hold no secret.
     fn half_done(&self, mut error: ProviderError, old_outputs: &PropertyMap) -> ProviderError {
         if let Some(failure) = &mut error.init_failure {
+            if error.outcome_unknown {
+                failure.inputs = None;
+                failure.outputs = old_outputs.clone();
+            }
             let inputs = failure
                 .inputs
                 .as_mut()
@@ -133,7 +153,7 @@ impl Executor {
 }
 
 fn refused(fault: String) -> ProviderError {
-    ProviderError::new(
+    ProviderError::without_answer(
         ProviderStatus::Internal,
         format!("the provider answered with bad values: {fault}"),
     )

@@ -47,17 +47,17 @@ pub struct StepFailure {
     pub cancelled: bool,
     /// The provider's status, when it was the provider that failed.
     pub provider_status: Option<ProviderStatus>,
-    /// True when the provider answered what nobody can read: the step may have done what it was for.
-    pub unreadable: bool,
+    /// True when the provider was asked and gave no readable answer: the step may have done what it was for.
+    pub outcome_unknown: bool,
     /// The error of the engine's behind the provider's words: its plugin is missing, for instance.
     pub cause: Option<Error>,
 }
 
 impl StepFailure {
-    /// Returns whether the provider's answer to a step that makes something cannot be read, so that what it made is not known.
+    /// Returns whether a step that makes something got no readable answer, so that what it made is not known.
     pub(super) fn hides_a_change(&self, op: StepOp) -> bool {
         let makes = matches!(op, StepOp::Create | StepOp::CreateReplacement | StepOp::Update);
-        self.unreadable && makes
+        self.outcome_unknown && makes
     }
 
     /// Creates a failure of the engine's own making: nothing happened to the real thing.
@@ -68,7 +68,7 @@ impl StepFailure {
             continues: false,
             cancelled: false,
             provider_status: None,
-            unreadable: false,
+            outcome_unknown: false,
             cause: None,
         }
     }
@@ -91,7 +91,7 @@ impl StepFailure {
                 OperationStatus::Ok
             },
             provider_status: Some(error.status),
-            unreadable: error.unreadable,
+            outcome_unknown: error.outcome_unknown,
             cause: error.cause.clone(),
             ..Self::new(error.text())
         }

@@ -40,7 +40,7 @@ impl Executor {
         let request = self.read_request(step, old, Some(old.inputs.clone()), Some(old.outputs.clone()));
         let mut new = Arc::clone(start);
         let answer = self.call(step, "read", provider.provider.read(request)).await;
-        match self.was_read(answer) {
+        match self.was_read(answer, [&old.inputs, &old.outputs]) {
             Ok(response) => {
                 let Some(outputs) = response.outputs.filter(|_| !response.id.is_empty()) else {
                     return Ok(Applied {

@@ -87,7 +87,7 @@ impl Executor {
             false => (Vec::new(), published),
         };
         self.follow_failed(step, before).await?;
-        // Nobody knows how a call ends that was given up, nor what one did whose answer nobody can read: its beginning
+        // How a call ends that was given up is not known, nor what one did that got no readable answer: its beginning
         // stays on record.
         let given_up =
             self.control.is_terminated() && failure.provider_status == Some(ProviderStatus::Cancelled);

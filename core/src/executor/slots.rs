@@ -275,7 +275,8 @@ fn stall_text(state: &State, limit: usize, now: Duration) -> String {
         let _ = write!(text, "\n  and {more} more");
     }
     text.push_str(
-        "\nwhere a call waits for a later registration, declare waits_for_registrations of its provider",
+        "\nwhere a call waits for a later registration, its provider should declare waits_for_registrations (waitsForRegistrations \
+         in Node and C), or the operation have the option of that name",
     );
     text
 }

@@ -183,7 +183,8 @@ async fn a_stall_is_reported_once_with_the_calls_that_hold_all_slots() {
     let expected = "no provider call has ended for 30 s: 2 at a time may run, 1 is waiting for a slot, held by\n  \
         create of urn:pulumi:dev::project::test:index:Thing::first (40 s)\n  \
         create of urn:pulumi:dev::project::test:index:Thing::second (30 s)\n\
-        where a call waits for a later registration, declare waits_for_registrations of its provider";
+        where a call waits for a later registration, its provider should declare waits_for_registrations (waitsForRegistrations \
+        in Node and C), or the operation have the option of that name";
     assert_eq!(it.reports(), [expected]);
     // A call ends; the next stall is another one.
     drop(first);

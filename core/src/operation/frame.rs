@@ -225,7 +225,10 @@ impl Frame {
         let cancelled = work.ending(&self.control).cancelled;
         let succeeded = result.is_ok() && !self.control.has_failed() && !cancelled;
         if succeeded {
-            ledger.settle_pending();
+            // A run of some resources has not looked at the others.
+            if self.options.targets.is_empty() && self.options.excludes.is_empty() {
+                ledger.settle_pending();
+            }
             if self.options.clear_pending_creates {
                 ledger.settle_creations();
             }

@@ -84,7 +84,7 @@ pub struct OperationOptions {
     pub disable_output_values: bool,
     /// Previews show inputs as outputs, and never reach Create and Update of a package's provider.
     pub disable_provider_preview: bool,
-    /// Have plugins installed no sooner than they are needed. Left out, an engine with an installer and without a resolver
+    /// Have plugins installed no sooner than they are needed. Left out, an engine with an installer
     /// installs beforehand what the state's providers need, and what the program's language runtime says that it requires.
     pub skip_plugin_pre_install: bool,
     /// Keep secret values in the inputs and outputs of events: as secrets whose `ciphertext` is the base64 of their JSON

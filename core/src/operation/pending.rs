@@ -34,15 +34,19 @@ pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_set
 
 /// Words what a preview says that was started while `holder` may be at work on the stack.
 pub(super) fn in_progress(pending: &[PendingOperation], holder: &Holder) -> String {
+    let (noun, is) = match pending.len() {
+        1 => ("operation", "is"),
+        _ => ("operations", "are"),
+    };
     let (verb, afterword) = match holder.is_alive {
-        true => ("are", ""),
+        true => (is, ""),
         false => (
             "may be",
             "\nIf that process has died, these operations were interrupted: the next update or refresh says what to do.",
         ),
     };
     let mut text = format!(
-        "{} operations of the stack {verb} in progress: {}. The preview starts from the state as it was when it was read.",
+        "{} {noun} of the stack {verb} in progress: {}. The preview starts from the state as it was when it was read.",
         pending.len(),
         holder.text,
     );
@@ -171,7 +175,7 @@ mod tests {
         };
         let text = in_progress(&pending, &holder);
         assert!(
-            text.starts_with("1 operations of the stack are in progress: the update that process 7"),
+            text.starts_with("1 operation of the stack is in progress: the update that process 7"),
             "{text}"
         );
         assert!(

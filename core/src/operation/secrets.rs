@@ -8,7 +8,7 @@ use super::StackContext;
 use crate::{
     error::{Error, Result},
     project::DecryptedConfig,
-    secrets::{SecretsManager, SecretsProvider, open_or_lock, passphrase},
+    secrets::{SecretsManager, SecretsProvider, base64, open_or_lock, passphrase},
 };
 
 impl StackContext {
@@ -36,7 +36,8 @@ impl StackContext {
     }
 
     /// Decrypts the configuration, with the salt's manager where the host named one and else with the state's. A preview
-    /// of a stack without a state has the manager that an update would begin with.
+    /// of a stack without a state has the manager that an update would begin with. A state in `b64` is not encrypted: the
+    /// configuration beside it is for the host's encryption, where the host has one.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Decrypt`] in the phase `decrypt`, naming the key.
@@ -50,6 +51,13 @@ impl StackContext {
         }
         let manager = match (&self.encryption_salt, of_state) {
             (Some(salt), _) => open_or_lock(secrets, passphrase::KIND, Some(&json!({ "salt": salt }))).await,
+            (None, Some(manager)) if manager.kind() == base64::KIND => {
+                let own = secrets.create().await?;
+                match own.kind() {
+                    passphrase::KIND => Arc::clone(manager),
+                    _ => own,
+                }
+            }
             (None, Some(manager)) => Arc::clone(manager),
             (None, None) => secrets.create().await?,
         };

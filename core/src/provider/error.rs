@@ -96,8 +96,9 @@ pub struct ProviderError {
     pub message: String,
     /// Set when the resource exists all the same.
     pub init_failure: Option<Box<InitFailure>>,
-    /// True when the provider has answered and nobody can read what: the call may have done what it was for.
-    pub unreadable: bool,
+    /// True when the call was sent and no readable answer came: the answer is malformed, or the provider died. The call
+    /// may have done what it was for.
+    pub outcome_unknown: bool,
     /// Configuration keys that are missing, with their descriptions.
     pub missing_keys: Vec<(String, String)>,
     /// The error of the engine's that kept the provider from being asked: its plugin is missing, for instance.
@@ -111,7 +112,7 @@ impl ProviderError {
             status,
             message: message.into(),
             init_failure: None,
-            unreadable: false,
+            outcome_unknown: false,
             missing_keys: Vec::new(),
             cause: None,
         }
@@ -137,6 +138,31 @@ impl ProviderError {
     /// Creates the error of a call that the provider does not know.
     pub fn unimplemented(message: impl Into<String>) -> Self {
         Self::new(ProviderStatus::Unimplemented, message)
+    }
+
+    /// Creates the error of a call that was made and got no readable answer: what it did is not known.
+    pub fn without_answer(status: ProviderStatus, message: impl Into<String>) -> Self {
+        Self {
+            outcome_unknown: true,
+            ..Self::new(status, message)
+        }
+    }
+
+    /// Creates the error of a call that made or changed the resource `id`, of which the provider said what cannot be read. A
+    /// record keeps the id, and the outputs that it had; without an id, only that the outcome is not known.
+    pub fn unreadable(id: impl Into<String>, message: impl Into<String>) -> Self {
+        let (id, message) = (id.into(), message.into());
+        if id.is_empty() {
+            return Self::without_answer(ProviderStatus::Internal, message);
+        }
+        Self {
+            outcome_unknown: true,
+            ..Self::init_failed(InitFailure {
+                id,
+                reasons: vec![message],
+                ..InitFailure::default()
+            })
+        }
     }
 
     /// Creates the error of a resource that exists, but whose initialization failed.

@@ -10,7 +10,7 @@ use stackwright::{
     Engine, EngineBuilder, Result, Stack, StackSettings,
     monitor::Registration,
     program::{Program, from_fn},
-    property::{PropertyMap, PropertyValue},
+    property::{Asset, AssetSource, PropertyMap, PropertyValue},
     provider::{
         Capabilities, ConfigureRequest, CreateRequest, CreateResponse, DeleteRequest, DiffChanges,
         DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider, ProviderError,
@@ -145,6 +145,23 @@ impl Provider for Scripted {
         if self.gone.lock().unwrap().contains(&request.name) {
             return Ok(ReadResponse::default());
         }
+        if request.name == "unreadable outputs" {
+            return Err(ProviderError::unreadable(request.id.as_str(), "what did it say"));
+        }
+        if request.name == "elides" {
+            let elided = |values: PropertyMap| {
+                values
+                    .iter()
+                    .map(|(name, value)| (name.clone(), elided(value)))
+                    .collect()
+            };
+            return Ok(ReadResponse {
+                id: request.id,
+                inputs: request.inputs.map(elided),
+                outputs: request.properties.map(elided),
+                ..ReadResponse::default()
+            });
+        }
         Ok(ReadResponse {
             id: request.id,
             inputs: request.inputs,
@@ -172,6 +189,9 @@ impl Provider for Scripted {
         }
         if request.name == "unreadable update" {
             return Err(unreadable());
+        }
+        if request.name == "unreadable outputs" {
+            return Err(ProviderError::unreadable(request.id.as_str(), "what did it say"));
         }
         self.outcome()?;
         Ok(UpdateResponse {
@@ -202,6 +222,17 @@ pub(crate) fn forged() -> PropertyMap {
     [("value", object.into())].into_iter().collect()
 }
 
+/// An asset as its hash alone.
+fn elided(value: &PropertyValue) -> PropertyValue {
+    match value {
+        PropertyValue::Asset(asset) => PropertyValue::Asset(Arc::new(Asset {
+            hash: asset.hash.clone(),
+            source: AssetSource::Text(String::new()),
+        })),
+        value => value.clone(),
+    }
+}
+
 /// Outputs some of which are not known.
 fn vague(inputs: &PropertyMap) -> PropertyMap {
     let inner = PropertyValue::array(vec![PropertyValue::unknown(), "kept".into()]);
@@ -219,10 +250,7 @@ fn told(inputs: &PropertyMap) -> ProviderError {
 
 /// The failure of a call whose answer nobody can read.
 fn unreadable() -> ProviderError {
-    ProviderError {
-        unreadable: true,
-        ..ProviderError::new(ProviderStatus::Internal, "what did it say")
-    }
+    ProviderError::without_answer(ProviderStatus::Internal, "what did it say")
 }
 
 pub(crate) fn engine() -> EngineBuilder {

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use stackwright::{
     Engine, ErrorKind, Stack, StackSettings,
     monitor::Read,
-    operation::OperationOptions,
+    operation::{OperationKind, OperationOptions},
     program::{Program, ProgramContext, from_fn},
     property::PropertyValue,
+    provider::Provider,
     runtime::Runtime,
     secrets::{PassphraseProvider, SecretsProvider},
-    store::{MemoryStore, Store},
+    store::{Condition, MemoryStore, Store},
 };
 
-use crate::fixture::engine;
+use crate::fixture::{Scripted, engine, program};
 
 fn passphrase(text: &str) -> Arc<dyn SecretsProvider> {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
@@ -160,4 +161,37 @@ async fn a_reference_reads_a_stack_of_another_passphrase_that_the_referring_stac
         "{:?} {texts:?}",
         result.error
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_passphrase_is_found_where_only_the_journal_names_the_right_one() {
+    let store = store();
+    let provider = Arc::new(Scripted::default());
+    let engine = Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::clone(&store))
+        .secrets(passphrase("right"))
+        .provider("echo", Arc::clone(&provider) as Arc<dyn Provider>)
+        .build()
+        .unwrap();
+    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let options = OperationOptions::default();
+    let operation = stack.start(OperationKind::Update, options, Some(program(&[("waits", "1")])));
+    provider.entered.notified().await;
+    // What is there now is what a host leaves that is killed.
+    let left = self::store();
+    for object in store.list("").await.unwrap() {
+        let bytes = store.get(&object.key).await.unwrap().unwrap().bytes;
+        left.put(&object.key, bytes, Condition::Any).await.unwrap();
+    }
+    provider.given_up.notify_one();
+    operation.wait().await;
+    let opened = engine_of(&left, "wrong")
+        .stack("shop/dev", StackSettings::default())
+        .await;
+    let error = opened.err().unwrap();
+    assert_eq!(error.message(), "stack 'shop/dev': incorrect passphrase");
+    engine_of(&left, "right")
+        .stack("shop/dev", StackSettings::default())
+        .await
+        .unwrap();
 }

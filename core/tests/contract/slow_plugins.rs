@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use stackwright::{
     Engine, ErrorKind, Result, StackSettings,
+    event::EventPayload,
     monitor::Registration,
     operation::{OperationKind, OperationOptions},
     plugin::PluginSettings,
@@ -154,4 +155,72 @@ async fn a_plugin_that_hangs_while_it_starts_is_given_up_at_the_first_cancellati
     let result = in_time(operation.wait()).await;
     let error = result.error.as_ref().unwrap();
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error:?}");
+}
+
+/// A clock on which a minute passes in a second.
+struct Hasty;
+
+#[async_trait]
+impl Clock for Hasty {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn elapsed(&self) -> Duration {
+        SystemClock.elapsed() * 60
+    }
+
+    async fn wait(&self, duration: Duration) {
+        SystemClock.wait(duration / 60).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_that_hold_all_slots_for_long_are_named_in_a_warning() {
+    let handle = tokio::runtime::Handle::current();
+    let runtime = Runtime {
+        clock: Arc::new(Hasty),
+        ..Runtime::system(handle.clone())
+    };
+    let provider = Arc::new(Scripted::default());
+    let engine = Engine::builder(handle)
+        .runtime(runtime.clone())
+        .store(Arc::new(MemoryStore::new(runtime)))
+        .secrets(Arc::new(Base64Provider))
+        .provider("echo", Arc::clone(&provider) as Arc<dyn Provider>)
+        .build()
+        .unwrap();
+    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let program = from_fn(|context| async move {
+        let calls = ["waits", "queues"].map(|name| context.monitor.register(resource(name, "1")));
+        futures::future::try_join_all(calls).await?;
+        Ok(())
+    });
+    let options = OperationOptions {
+        parallel: 1,
+        ..OperationOptions::default()
+    };
+    let operation = stack.start(OperationKind::Update, options, Some(program));
+    let mut events = operation.events();
+    let warning = async {
+        while let Some(event) = events.next().await {
+            if let EventPayload::Diagnostic(said) = &event.payload
+                && said.message.library().contains("no provider call has ended for")
+            {
+                return said.message.library().to_owned();
+            }
+        }
+        panic!("the operation ended without a warning");
+    };
+    let warning = tokio::time::timeout(Duration::from_secs(20), warning)
+        .await
+        .unwrap();
+    assert!(
+        warning.contains("create of urn:pulumi:dev::shop::echo:index:Echo::waits"),
+        "{warning}"
+    );
+    assert!(warning.contains("waits_for_registrations"), "{warning}");
+    provider.given_up.notify_one();
+    let result = operation.wait().await;
+    assert!(result.error.is_none(), "{:?}", result.error);
 }

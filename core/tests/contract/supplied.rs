@@ -13,10 +13,11 @@ use stackwright::{
     monitor::Read,
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, ProgramContext, from_fn},
+    project::{Config, ConfigKey, ConfigValue},
     property::PropertyValue,
     provider::Provider,
     runtime::Runtime,
-    secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
+    secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsCallbacks, SecretsProvider},
     store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version},
 };
 
@@ -457,4 +458,44 @@ async fn references_read_other_stacks_from_the_store_and_the_own_one_from_the_do
         let found = format!("{:?}", result.outputs.get("found"));
         assert!(found.contains(expected), "{found}");
     }
+}
+
+/// An encryption of the host's that turns texts around.
+struct Reversing;
+
+#[async_trait]
+impl SecretsCallbacks for Reversing {
+    async fn encrypt(&self, plaintexts: Vec<String>) -> Result<Vec<String>> {
+        self.decrypt(plaintexts).await
+    }
+
+    async fn decrypt(&self, ciphertexts: Vec<String>) -> Result<Vec<String>> {
+        let reversed = |text: &String| text.chars().rev().collect();
+        Ok(ciphertexts.iter().map(reversed).collect())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_configuration_beside_a_plain_deployment_is_for_the_host_to_decrypt() {
+    let stack = Host::new().open_with("{}").await.unwrap();
+    let document = left(&update(&stack, secretive()).await);
+    let secrets = CallbackProvider::new("reversed", None, Arc::new(Reversing)).or(Arc::new(Base64Provider));
+    let mut config = Config::new();
+    let secure = ConfigValue::Secure("nekot".to_owned());
+    drop(config.insert(ConfigKey::new("shop", "token"), secure));
+    let settings = StackSettings {
+        config,
+        ..supplied(document)
+    };
+    let stack = Host::with(Arc::new(secrets)).open(settings).await.unwrap();
+    let program = from_fn(|context: ProgramContext| async move {
+        let token = context.info.config.get("shop:token").cloned();
+        context
+            .monitor
+            .export("token", PropertyValue::from(token.unwrap_or_default().as_str()));
+        Ok(())
+    });
+    let result = update(&stack, program).await;
+    assert!(result.error.is_none(), "{:?}", result.error);
+    assert_eq!(result.outputs.get("token"), Some(&PropertyValue::from("token")));
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use stackwright::{
     StackSettings,
     operation::{OperationKind, OperationOptions, OperationResult},
-    resource::PendingOperationKind,
+    property::PropertyValue,
+    resource::{PendingOperationKind, ResourceState},
 };
 
 use crate::fixture::{Scripted, program, stack};
@@ -51,4 +52,31 @@ async fn what_an_unreadable_call_may_have_done_is_asked_about_at_the_next_operat
             .contains("unreadable, interrupted while creating")
     });
     assert!(told, "{:?}", result.diagnostics);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn outputs_that_cannot_be_read_leave_those_that_are_recorded() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let run = async |kind, values: &'static [(&'static str, &'static str)]| {
+        let operation = stack.start(kind, OperationOptions::default(), Some(program(values)));
+        let result = operation.wait().await;
+        let named = |record: &&Arc<ResourceState>| record.urn.name() == "unreadable outputs";
+        let records = result.snapshot.resources.iter().filter(named);
+        assert_eq!(records.clone().count(), 1);
+        let mut records = records;
+        let record = records.next().unwrap();
+        let value = record.outputs.get("value").and_then(PropertyValue::as_str);
+        (
+            value.map(str::to_owned),
+            record.init_errors.len(),
+            result.error.is_some(),
+        )
+    };
+    let made = run(OperationKind::Update, &[("unreadable outputs", "1")]).await;
+    assert_eq!(made, (Some("1".to_owned()), 0, false));
+    let refreshed = run(OperationKind::Refresh, &[]).await;
+    assert_eq!(refreshed, (Some("1".to_owned()), 0, true));
+    let updated = run(OperationKind::Update, &[("unreadable outputs", "2")]).await;
+    assert_eq!(updated, (Some("1".to_owned()), 1, true));
 }

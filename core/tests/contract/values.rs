@@ -7,7 +7,7 @@ use stackwright::{
     monitor::{Invoke, Read, Registration},
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, from_fn},
-    property::PropertyValue,
+    property::{Asset, AssetSource, PropertyValue},
 };
 
 use crate::fixture::{Scripted, forged, program, resource, stack};
@@ -156,4 +156,32 @@ async fn a_secret_of_the_state_is_in_no_message_although_the_program_does_not_ha
         text.contains("cannot use [secret]") && !text.contains("oldsecret77"),
         "{text}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn assets_that_a_read_returns_by_hash_alone_keep_the_contents_that_are_recorded() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let program = from_fn(|context| async move {
+        let asset = PropertyValue::Asset(Arc::new(Asset {
+            hash: "".into(),
+            source: AssetSource::Text("long text".to_owned()),
+        }));
+        let mut elides = resource("elides", "1");
+        elides.inputs.insert("source", asset);
+        context.monitor.register(elides).await?;
+        Ok(())
+    });
+    let made = update(&stack, program).await;
+    assert!(made.error.is_none(), "{:?}", made.error);
+    let refreshed = run(&stack, OperationKind::Refresh, None).await;
+    assert_eq!(refreshed.changes["same"], 2, "{:?}", refreshed.changes);
+    let mut records = refreshed.snapshot.resources.iter();
+    let record = records.find(|record| record.urn.name() == "elides").unwrap();
+    for values in [&record.inputs, &record.outputs] {
+        let Some(PropertyValue::Asset(asset)) = values.get("source") else {
+            panic!("the value is not an asset");
+        };
+        assert_eq!(asset.source, AssetSource::Text("long text".to_owned()));
+    }
 }

@@ -20,3 +20,4 @@ mod parameterized;
 mod python_sdk;
 mod reads;
 mod tenants;
+mod waiting;

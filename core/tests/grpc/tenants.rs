@@ -30,6 +30,14 @@ impl Resolver for At {
 
 /// An engine whose provider is a process of its own for each instance, all of which lead to `address`.
 fn with_processes(address: &str, pool: PoolSettings) -> Engine {
+    let builder = Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::new(MemoryStore::new(runtime())))
+        .secrets(Arc::new(Base64Provider));
+    builder.plugins(processes(address)).pool(pool).build().unwrap()
+}
+
+/// Settings in which each process of the plugin leads to `address`.
+pub(crate) fn processes(address: &str) -> PluginSettings {
     let port = address.rsplit_once(':').unwrap().1;
     let command = PluginCommand {
         program: "/bin/sh".into(),
@@ -38,14 +46,10 @@ fn with_processes(address: &str, pool: PoolSettings) -> Engine {
             .to_vec(),
         ..PluginCommand::default()
     };
-    let plugins = PluginSettings {
+    PluginSettings {
         commands: [("echo".to_owned(), command)].into(),
         ..PluginSettings::default()
-    };
-    let builder = Engine::builder(tokio::runtime::Handle::current())
-        .store(Arc::new(MemoryStore::new(runtime())))
-        .secrets(Arc::new(Base64Provider));
-    builder.plugins(plugins).pool(pool).build().unwrap()
+    }
 }
 
 fn with_address(address: &str) -> Engine {

@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     io::Write as _,
+    os::fd::AsFd,
     path::PathBuf,
     process::ExitCode,
     sync::{Mutex, PoisonError},
@@ -12,6 +13,7 @@ use stackwright_testkit::{
     director::{ActorCommand, Cast, play},
     story::{Story, StoryError, read_directory},
 };
+use tokio::fs::File;
 
 const USAGE: &str = "\
 usage: scenarios --dir FOLDER [--face rust|c|python|node|relay] [--runner COMMAND] [--python PROGRAM] [--jobs N]
@@ -81,12 +83,19 @@ impl Scope {
     }
 }
 
+/// Returns a standard stream as a file of its own.
+fn own(stream: impl AsFd) -> Result<File, String> {
+    let owned = stream.as_fd().try_clone_to_owned();
+    Ok(File::from_std(owned.map_err(|error| error.to_string())?.into()))
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let runtime = tokio::runtime::Runtime::new();
     let work = async {
         if words.first().is_some_and(|word| word == "--act") {
-            return stackwright_testkit::actor::serve(tokio::io::stdin(), tokio::io::stdout()).await;
+            let (reader, writer) = (own(std::io::stdin())?, own(std::io::stdout())?);
+            return stackwright_testkit::actor::serve(reader, writer).await;
         }
         let arguments = parse(words)?;
         let (passed, failed) = run(&arguments).await?;

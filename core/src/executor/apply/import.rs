@@ -25,7 +25,7 @@ impl Executor {
         let mut new = Arc::clone(goal);
         let state = Arc::make_mut(&mut new);
         let read = self.call(step, "read", provider.provider.read(request)).await;
-        let (id, inputs, outputs) = match self.was_read(read) {
+        let (id, inputs, outputs) = match self.was_read(read, [&goal.inputs]) {
             Ok(response) => {
                 state.refresh_before_update = response.refresh_before_update;
                 (response.id, response.inputs, response.outputs)
@@ -39,13 +39,13 @@ impl Executor {
                 (failure.id.into(), failure.inputs, Some(failure.outputs))
             }
         };
-        let Some(mut outputs) = outputs else {
+        let Some(outputs) = outputs else {
             return Err(StepFailure::new(format!(
                 "resource '{}' does not exist",
                 goal.options.import_id
             )));
         };
-        let Some(mut inputs) = inputs else {
+        let Some(inputs) = inputs else {
             let package = goal.resource_type.package();
             return Err(StepFailure::new(format!(
                 "provider does not support importing resources; please try updating the '{package}' plugin"
@@ -56,9 +56,6 @@ impl Executor {
         } else {
             id
         };
-        // Assets that the provider returns by their hash alone are those of the program.
-        inputs.restore_contents([&goal.inputs]);
-        outputs.restore_contents([&goal.inputs]);
         state.inputs = inputs;
         state.outputs = outputs;
         let now = self.now();

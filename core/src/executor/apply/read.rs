@@ -23,7 +23,7 @@ impl Executor {
             let request = self.read_request(step, goal, Some(goal.inputs.clone()), Some(goal.inputs.clone()));
             let state = Arc::make_mut(&mut new);
             let answer = self.call(step, "read", provider.provider.read(request)).await;
-            match self.was_read(answer) {
+            match self.was_read(answer, [&goal.inputs]) {
                 Ok(response) => {
                     let Some(outputs) = response.outputs else {
                         return Err(StepFailure::new(format!("resource '{}' does not exist", goal.id)));

@@ -230,7 +230,7 @@ impl Monitor {
         let mut started = defaults.started.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(match started.get(&key) {
             Some(start) => start.clone(),
-            None => started.entry(key).or_insert(self.start(settings)).clone(),
+            None => started.entry(key).or_insert(self.start(settings, what)).clone(),
         })
     }
 

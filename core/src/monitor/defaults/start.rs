@@ -2,7 +2,7 @@
 
 use futures::future::{BoxFuture, FutureExt as _, Shared};
 
-use super::{Serving, configuration, name::default_name};
+use super::{Serving, Wanted, configuration, name::default_name};
 use crate::{
     executor::Failure,
     generator::Unanswered,
@@ -10,6 +10,7 @@ use crate::{
     provider::settings::ProviderSettings,
     resource::{Goal, ProviderReference},
     token::TypeToken,
+    urn::Urn,
 };
 
 /// The start of a default provider, which any number of requests wait for.
@@ -27,14 +28,18 @@ pub(super) enum Started {
 }
 
 impl Monitor {
-    /// Starts a default provider in a task of its own: whoever waits for it may go away, and what was begun is brought
-    /// to its end.
-    pub(super) fn start(&self, settings: ProviderSettings) -> Start {
+    /// Starts a default provider in a task of its own, for `what` first: requests that wait for it may be dropped, and
+    /// what was begun is brought to its end.
+    pub(super) fn start(&self, settings: ProviderSettings, what: Wanted<'_>) -> Start {
         let monitor = self.clone();
-        // Whoever wants the provider is in flight, so that there is room for this.
+        let first_user = match what {
+            Wanted::Resource(urn) => Some(urn.clone()),
+            Wanted::Token(_) => None,
+        };
+        // The request that wants the provider is in flight, so that there is room for this.
         let flight = self.0.in_flight.enter();
         let task = self.runtime().spawner.spawn(async move {
-            let started = monitor.start_default(settings).await;
+            let started = monitor.start_default(settings, first_user).await;
             drop(flight);
             started
         });
@@ -50,7 +55,11 @@ impl Monitor {
         start.boxed().shared()
     }
 
-    async fn start_default(&self, settings: ProviderSettings) -> Result<Started, Unanswered> {
+    async fn start_default(
+        &self,
+        settings: ProviderSettings,
+        first_user: Option<Urn>,
+    ) -> Result<Started, Unanswered> {
         let inputs = settings.write(configuration::inputs(&settings.package, &self.0.run));
         let goal = Box::new(Goal {
             resource_type: TypeToken::provider_of(&settings.package),
@@ -61,6 +70,9 @@ impl Monitor {
         });
         let generator = &self.0.generator;
         let claim = generator.claim(&goal)?;
+        if let Some(user) = first_user {
+            generator.executor().control().first_user(claim.urn.clone(), user);
+        }
         let outcome = generator.register(claim, goal).await?;
         let state = outcome.state;
         Ok(if outcome.succeeded {

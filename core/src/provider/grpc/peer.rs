@@ -55,16 +55,19 @@ impl Peer {
             BreakDownKind::Nonsense => {
                 let kind = ProviderStatus::from_code(i32::from(failure.code()));
                 ProviderError {
-                    unreadable: true,
+                    outcome_unknown: true,
                     ..ProviderError::new(kind, said(&break_down.text))
                 }
             }
-            BreakDownKind::Connection => {
+            kind @ (BreakDownKind::Connection | BreakDownKind::Unreachable) => {
                 let text = match self.end(runtime).await {
                     Some(end) => format!("plugin {name} [{place}] died during {call}: {end}"),
                     None => said(&break_down.text),
                 };
-                ProviderError::new(ProviderStatus::Unavailable, text)
+                ProviderError {
+                    outcome_unknown: kind == BreakDownKind::Connection,
+                    ..ProviderError::new(ProviderStatus::Unavailable, text)
+                }
             }
         }
     }

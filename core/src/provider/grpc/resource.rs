@@ -17,8 +17,8 @@ use crate::{
     property::PropertyMap,
     provider::{
         Autonaming, AutonamingMode, CheckFailure, CheckRequest, CheckResponse, CreateRequest, CreateResponse,
-        DeleteRequest, DiffChanges, DiffRequest, DiffResponse, InitFailure, ProviderError, ProviderResult,
-        ProviderStatus, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
+        DeleteRequest, DiffChanges, DiffRequest, DiffResponse, ProviderError, ProviderResult, ProviderStatus,
+        ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
     },
     urn::Urn,
 };
@@ -132,8 +132,8 @@ impl GrpcProvider {
                 let answer = answer.into_inner();
                 let outputs = match self.decode("Create", "outputs", answer.properties, unknowns) {
                     Ok(outputs) => outputs,
-                    Err(error) if request.preview || answer.id.is_empty() => return Err(error),
-                    Err(error) => return Err(made_but_unreadable(answer.id, PropertyMap::new(), &error)),
+                    Err(error) if request.preview => return Err(error),
+                    Err(error) => return Err(ProviderError::unreadable(answer.id, error.message)),
                 };
                 CreateResponse {
                     id: answer.id.into(),
@@ -193,10 +193,7 @@ impl GrpcProvider {
                 let mut outputs = match self.decode("Update", "outputs", answer.properties, unknowns) {
                     Ok(outputs) => outputs,
                     Err(error) if request.preview => return Err(error),
-                    Err(error) => {
-                        let id = request.id.to_string();
-                        return Err(made_but_unreadable(id, request.old_outputs, &error));
-                    }
+                    Err(error) => return Err(ProviderError::unreadable(request.id.as_str(), error.message)),
                 };
                 if !capabilities.accept_secrets {
                     annotate(&mut outputs, &request.news);
@@ -208,12 +205,10 @@ impl GrpcProvider {
             }
             Err(failure) => {
                 let mut error = self.peer.fault("Update", failure, &self.runtime).await;
-                if let Some(failure) = &mut error.init_failure {
-                    if error.unreadable {
-                        failure.outputs = request.old_outputs;
-                    } else if !capabilities.accept_secrets {
-                        annotate(&mut failure.outputs, &request.news);
-                    }
+                if let Some(failure) = &mut error.init_failure
+                    && !capabilities.accept_secrets
+                {
+                    annotate(&mut failure.outputs, &request.news);
                 }
                 Err(error)
             }
@@ -267,21 +262,16 @@ impl GrpcProvider {
             resource_status_token: reserved.token.clone(),
             old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
         };
-        // What was echoed gets its secrets and the contents of its assets back.
+        // What was echoed gets its secrets back.
         let complete = |map: &mut PropertyMap, recorded: Option<&PropertyMap>| {
             if let Some(recorded) = recorded.filter(|_| !capabilities.accept_secrets) {
                 annotate(map, recorded);
             }
-            map.restore_contents(request.inputs.iter().chain(&request.properties));
         };
         let answer = match self.client().read(message).await {
             Ok(answer) => answer.into_inner(),
             Err(failure) => {
                 let mut error = self.peer.fault("Read", failure, &self.runtime).await;
-                if error.unreadable {
-                    // What is recorded is better than nothing.
-                    error.init_failure = None;
-                }
                 if let Some(failure) = &mut error.init_failure {
                     if let Some(inputs) = &mut failure.inputs {
                         complete(inputs, request.inputs.as_ref());
@@ -311,17 +301,6 @@ impl GrpcProvider {
             refresh_before_update: answer.refresh_before_update,
         })
     }
-}
-
-/// Keeps hold of a thing that was made or changed although nobody can read what the provider said of it: its record
-/// says so until an update has gone well.
-fn made_but_unreadable(id: String, outputs: PropertyMap, error: &ProviderError) -> ProviderError {
-    ProviderError::init_failed(InitFailure {
-        id,
-        outputs,
-        reasons: vec![error.message.clone()],
-        ..InitFailure::default()
-    })
 }
 
 fn not_configured() -> ProviderError {

@@ -7,7 +7,7 @@ use stackwright_proto::{
     MESSAGE_LIMIT, google,
     pulumirpc::{ConfigureErrorMissingKeys, ErrorResourceInitFailed},
 };
-use tonic::{Code, Status};
+use tonic::{Code, ConnectError, Status};
 
 use crate::{
     error::{Error, ErrorKind},
@@ -26,8 +26,10 @@ pub(crate) struct BreakDown {
 /// Where a call broke down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BreakDownKind {
-    /// The connection broke: nobody knows how far the call came.
+    /// The connection broke: how far the call came is not known.
     Connection,
+    /// No connection could be made: the call was never sent.
+    Unreachable,
     /// What came over it made no sense: the call was made.
     Nonsense,
     /// The call was never made, because its message is too large.
@@ -60,7 +62,9 @@ pub(crate) fn break_down(status: &Status) -> Option<BreakDown> {
     }
     let mut text = status.message().to_owned();
     let mut source = status.source();
+    let mut is_connected = true;
     while let Some(cause) = source {
+        is_connected &= !cause.is::<ConnectError>();
         let cause_text = cause.to_string();
         if !text.contains(&cause_text) {
             // Writing to a string does not fail.
@@ -72,6 +76,8 @@ pub(crate) fn break_down(status: &Status) -> Option<BreakDown> {
         BreakDownKind::Nonsense
     } else if text.contains(UNSENT) {
         BreakDownKind::Unsent
+    } else if !is_connected {
+        BreakDownKind::Unreachable
     } else {
         BreakDownKind::Connection
     };
@@ -107,7 +113,7 @@ pub(super) fn provider_error(status: &Status) -> ProviderError {
     if let Some(fault) = fault {
         error.message = format!("{}: {fault}", error.message);
         error.status = ProviderStatus::DataLoss;
-        error.unreadable = true;
+        error.outcome_unknown = true;
     }
     let missing = detail::<ConfigureErrorMissingKeys>(status, "pulumirpc.ConfigureErrorMissingKeys");
     if let Some(Ok(missing)) = missing {

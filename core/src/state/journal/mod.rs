@@ -29,5 +29,12 @@ pub fn entry_to_json(entry: &JournalEntry, form: json::SecretForm<'_>) -> Result
     String::from_utf8(text).map_err(|_| crate::Error::internal("a JSON text is not UTF-8"))
 }
 
+/// Returns the type and the state of the secrets manager that a journal names; `None` where it names none, or cannot be read.
+#[must_use]
+pub(crate) fn secrets_of_journal(journal: &[u8]) -> Option<(String, Option<serde_json::Value>)> {
+    let header = codec::decode(journal).ok()??.header;
+    header.secrets.map(|secrets| (secrets.kind, secrets.state))
+}
+
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,11 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use self::{append::Appenders, disk::Disk, lock::Locks};
+use self::{
+    append::Appenders,
+    disk::{Disk, Written},
+    lock::Locks,
+};
 use super::{Condition, LockGuard, Md5Digest, Object, ObjectInfo, Store, Version, check_key};
 use crate::{
     error::{Error, Result},
@@ -44,6 +48,32 @@ struct Inner {
     disk: Disk,
     appenders: Appenders,
     locks: Locks,
+}
+
+/// Where a content goes.
+struct Target {
+    key: String,
+    condition: Condition,
+    /// The key under which the content that is there is kept.
+    kept: Option<String>,
+}
+
+impl Inner {
+    /// Writes a content beside its place, durably.
+    fn write(&self, target: &Target, bytes: &[u8]) -> Result<Written> {
+        self.appenders.forget(&target.key);
+        self.disk.write(&target.key, bytes, &target.condition)
+    }
+
+    /// Puts a written content in its place.
+    fn place(&self, written: Written, target: &Target, digest: Option<Md5Digest>) -> Result<Version> {
+        let kept = target.kept.as_deref();
+        if let Some(kept) = kept {
+            self.appenders.forget(kept);
+        }
+        self.disk
+            .place(written, &target.key, &target.condition, digest, kept)
+    }
 }
 
 impl FileStore {
@@ -84,42 +114,27 @@ impl FileStore {
         kept: Option<String>,
     ) -> Result<Version> {
         check_key(key)?;
-        let key = key.to_owned();
-        if !sidecar::is_kept_for(&key) || bytes.len() < LARGE {
-            return self
-                .blocking(move |inner| {
-                    inner.appenders.forget(&key);
-                    let digest = sidecar::is_kept_for(&key).then(|| digest(&bytes));
-                    let written = inner.disk.write(&key, &bytes, &condition)?;
-                    if let Some(kept) = &kept {
-                        inner.appenders.forget(kept);
-                    }
-                    inner
-                        .disk
-                        .place(written, &key, &condition, digest, kept.as_deref())
-                })
-                .await;
+        let target = Target {
+            key: key.to_owned(),
+            condition,
+            kept,
+        };
+        let is_digested = sidecar::is_kept_for(key);
+        if !is_digested || bytes.len() < LARGE {
+            let put = move |inner: &Inner| {
+                let digest = is_digested.then(|| digest(&bytes));
+                let written = inner.write(&target, &bytes)?;
+                inner.place(written, &target, digest)
+            };
+            return self.blocking(put).await;
         }
         let content = bytes.clone();
         let digest = self.0.runtime.spawner.spawn_blocking(move || digest(&content));
-        let written = self.blocking({
-            let (key, condition) = (key.clone(), condition.clone());
-            move |inner| {
-                inner.appenders.forget(&key);
-                inner.disk.write(&key, &bytes, &condition)
-            }
-        });
-        let written = written.await?;
+        let write = move |inner: &Inner| Ok((inner.write(&target, &bytes)?, target));
+        let (written, target) = self.blocking(write).await?;
         let digest = digest.await?;
-        self.blocking(move |inner| {
-            if let Some(kept) = &kept {
-                inner.appenders.forget(kept);
-            }
-            inner
-                .disk
-                .place(written, &key, &condition, Some(digest), kept.as_deref())
-        })
-        .await
+        self.blocking(move |inner| inner.place(written, &target, Some(digest)))
+            .await
     }
 
     async fn blocking<T: Send + 'static>(

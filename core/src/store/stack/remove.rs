@@ -5,7 +5,7 @@ use serde::{Deserialize, de::IgnoredAny};
 use super::StackStorage;
 use crate::{
     error::{Error, ErrorKind, Result},
-    store::{Condition, layout::CHECKPOINT_ENDINGS},
+    store::{Condition, StoredStack, layout::CHECKPOINT_ENDINGS},
 };
 
 impl StackStorage {
@@ -28,15 +28,8 @@ impl StackStorage {
 
     async fn remove_locked(&self, force: bool) -> Result<()> {
         let stored = self.read().await?;
-        if !force && (stored.has_journal() || has_resources(&stored.checkpoint)?) {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!(
-                    "'{}' still has resources; removal rejected",
-                    self.name.qualified()
-                ),
-            )
-            .with_hint("destroy the stack first, or force the removal, which forgets its resources"));
+        if !force {
+            self.refuse_in_use(&stored)?;
         }
         let base = &stored.base.key;
         // The copy must be durable before the original goes.
@@ -67,6 +60,23 @@ impl StackStorage {
         self.store.tidy(&self.name.history()).await;
         self.store.tidy(&self.name.journals()).await;
         Ok(())
+    }
+
+    /// Refuses the removal of a stack that has resources, or may have them: a journal is not read without the key of its
+    /// secrets.
+    fn refuse_in_use(&self, stored: &StoredStack) -> Result<()> {
+        let name = self.name.qualified();
+        let (text, hint) = if has_resources(&stored.checkpoint)? {
+            let hint = "destroy the stack first, or force the removal, which forgets its resources";
+            (format!("'{name}' still has resources; removal rejected"), hint)
+        } else if stored.has_journal() {
+            let hint = "refresh or destroy the stack first, which recovers what the operation did, or force the removal";
+            let text = format!("'{name}' has the journal of an interrupted operation; removal rejected");
+            (text, hint)
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::Conflict, text).with_hint(hint))
     }
 }
 

@@ -459,5 +459,14 @@ async fn a_stack_with_resources_is_removed_only_by_force() {
             .exists()
     );
     stack.create().await.unwrap();
+    let journal = stack.name().journal();
+    let left = stack.store().put(&journal, "a line".into(), Condition::Absent);
+    left.await.unwrap();
+    let error = stack.remove(false).await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        "'organization/fixtures/dev' has the journal of an interrupted operation; removal rejected"
+    );
+    stack.store().delete(&journal).await.unwrap();
     stack.remove(false).await.unwrap();
 }

@@ -135,11 +135,8 @@ async fn what_was_made_keeps_its_id_although_its_outputs_nest_too_deep() {
     assert!(error.message.ends_with(&text), "{}", error.message);
     assert_eq!(error.init_failure.unwrap().id, created(Struct::default()).id);
     let error = provider.update(update()).await.unwrap_err();
-    let failure = error.init_failure.unwrap();
-    assert_eq!(
-        (failure.id.as_str(), failure.outputs),
-        ("id", update().old_outputs)
-    );
+    assert!(error.outcome_unknown);
+    assert_eq!(error.init_failure.unwrap().id, "id");
 }
 
 #[tokio::test]
@@ -174,10 +171,9 @@ async fn what_exists_after_a_failed_initialization_keeps_its_id_although_its_out
         failure.reasons
     );
     let error = provider.update(update()).await.unwrap_err();
-    assert_eq!(error.init_failure.unwrap().outputs, update().old_outputs);
-    // A read found nothing that could take the place of what is recorded.
+    assert!(error.outcome_unknown && error.init_failure.is_some());
     let error = provider.read(read(PropertyMap::new())).await.unwrap_err();
-    assert!(error.init_failure.is_none());
+    assert!(error.outcome_unknown);
 }
 
 /// A server that answers every call with bytes that are no message of the protocol.
@@ -236,7 +232,7 @@ async fn an_answer_that_is_no_message_is_told_from_none() {
         .create(create(PropertyMap::new(), false))
         .await
         .unwrap_err();
-    assert!(error.unreadable, "{error}");
+    assert!(error.outcome_unknown, "{error}");
     assert!(
         error.message.contains("could not be spoken to during Create"),
         "{error}"
@@ -251,5 +247,33 @@ async fn an_answer_that_is_no_message_is_told_from_none() {
         .create(create(PropertyMap::new(), false))
         .await
         .unwrap_err();
-    assert!(!error.unreadable);
+    assert!(!error.outcome_unknown);
+}
+
+#[tokio::test]
+async fn a_call_whose_connection_breaks_may_have_done_its_work() {
+    let fake = Fake {
+        // Ends the task of the connection.
+        create: Some(Box::new(|_| {
+            std::panic::resume_unwind(Box::new("the server ends"))
+        })),
+        ..Fake::greeting(true)
+    };
+    let provider = ready(fake, PropertyMap::new()).await;
+    let error = provider
+        .create(create(PropertyMap::new(), false))
+        .await
+        .unwrap_err();
+    assert_eq!(error.status, ProviderStatus::Unavailable);
+    assert!(error.outcome_unknown, "{error}");
+}
+
+#[tokio::test]
+async fn a_call_without_a_connection_has_done_nothing() {
+    let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+    let refused = Status::from_error(Box::new(tonic::ConnectError(Box::new(refused))));
+    let provider = ready(Fake::greeting(true), PropertyMap::new()).await;
+    let error = provider.peer.fault("Create", refused, &runtime()).await;
+    assert_eq!(error.status, ProviderStatus::Unavailable);
+    assert!(!error.outcome_unknown, "{error}");
 }

@@ -181,13 +181,16 @@ async fn a_value_past_the_limit_is_not_sent_and_one_that_comes_is_unreadable() {
             .ends_with("during Create: the message is larger than 400 MiB"),
         "{error}"
     );
-    assert!(!error.unreadable && error.status == ProviderStatus::ResourceExhausted);
+    assert!(!error.outcome_unknown && error.status == ProviderStatus::ResourceExhausted);
     // What the provider has done nobody knows then.
     let error = provider
         .create(create(PropertyMap::new(), false))
         .await
         .unwrap_err();
-    assert!(error.unreadable && error.message.contains("too large"), "{error}");
+    assert!(
+        error.outcome_unknown && error.message.contains("too large"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -206,38 +209,7 @@ async fn a_request_that_is_too_large_for_a_provider_was_refused_and_not_made() {
         .await
         .unwrap_err();
     assert!(
-        !error.unreadable && error.status == ProviderStatus::OutOfRange,
+        !error.outcome_unknown && error.status == ProviderStatus::OutOfRange,
         "{error}"
     );
-}
-
-#[tokio::test]
-async fn assets_that_a_read_returns_by_hash_alone_have_the_contents_of_the_recorded_outputs() {
-    let asset = |text: &str| {
-        PropertyValue::Asset(Arc::new(Asset {
-            hash: "00ff".into(),
-            source: AssetSource::Text(text.into()),
-        }))
-    };
-    let fake = Fake {
-        read: Some(Box::new(|request| {
-            // The request has the hash alone, which is all that the provider can return.
-            Ok(rpc::ReadResponse {
-                id: request.id,
-                properties: request.properties,
-                ..rpc::ReadResponse::default()
-            })
-        })),
-        ..Fake::greeting(true)
-    };
-    let provider = ready(fake, PropertyMap::new()).await;
-    let request = ReadRequest {
-        properties: Some(map([("source", asset("long text"))])),
-        ..read(PropertyMap::new())
-    };
-    let response = provider.read(request).await.unwrap();
-    let Some(PropertyValue::Asset(source)) = response.outputs.unwrap().get("source").cloned() else {
-        panic!("the output is not an asset");
-    };
-    assert_eq!(source.source, AssetSource::Text("long text".into()));
 }

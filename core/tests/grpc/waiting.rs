@@ -1,0 +1,53 @@
+//! Plugins whose calls wait for one another, as the settings of the engine declare it.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::future::join;
+use stackwright::{
+    Engine, operation::OperationOptions, plugin::PluginSettings, secrets::Base64Provider, store::MemoryStore,
+};
+
+use crate::{
+    fake_provider::FakeProvider,
+    fixture::{client, echo, over_loopback, register, root, runtime, stack},
+    tenants::processes,
+};
+
+/// How long an operation may take that is expected to end.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_of_a_plugin_that_is_declared_to_wait_take_no_slots() {
+    let (address, _greetings) = FakeProvider::serve_together("", 2).await;
+    let plugins = PluginSettings {
+        waits_for_registrations: ["echo".to_owned()].into(),
+        ..processes(&address)
+    };
+    let engine = Engine::builder(tokio::runtime::Handle::current())
+        .store(Arc::new(MemoryStore::new(runtime())))
+        .secrets(Arc::new(Base64Provider))
+        .plugins(plugins)
+        .build()
+        .unwrap();
+    let program = over_loopback(|address| async move {
+        let mut client = client(&address).await;
+        let root = root(&mut client, "shop", "dev").await;
+        let mut other = client.clone();
+        let (left, right) = join(
+            register(&mut client, echo("a", &root, "1")),
+            register(&mut other, echo("b", &root, "1")),
+        )
+        .await;
+        assert!(left.is_ok() && right.is_ok());
+    });
+    let stack = stack(&engine, "shop/dev", program).await;
+    let options = OperationOptions {
+        parallel: 1,
+        ..OperationOptions::default()
+    };
+    // Each of the two creations ends only when the other one has begun.
+    let operation = stack.update(options);
+    let result = tokio::time::timeout(DEADLINE, operation.wait()).await.unwrap();
+    assert!(result.error.is_none(), "{:?}", result.error);
+    engine.close().await;
+}
