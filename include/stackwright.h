@@ -549,7 +549,7 @@ typedef struct sw_host_t {
    * Tells whether a plugin is installed, in any version when `version` is null: what `resolve` is asked → `{"installed":
    * true}`; `{}` when it is not. This and the next two are asked, in this order, about a plugin that neither the
    * packages, `resolve` nor the folders of `"plugins"` gave; then the engine looks once more. However many resources and
-   * operations need a plugin, it is asked for once at a time. Without `resolve`, and without `skipPluginPreInstall`, this
+   * operations need a plugin, it is asked for once at a time. Without `skipPluginPreInstall`, this
    * happens before an operation begins for what recorded providers need, and before the program runs for what its
    * language runtime requires.
    */
