@@ -79,7 +79,6 @@ test("one object may stand in two places", async () => {
 
 test("outputs of a provider that hold themselves are refused by the path", async () => {
     const provider = new Memory();
-    const stack = await memoryEngine(provider).stack("shop/dev", { program: (context) => void context.resource(THING, "a") });
     const own = {};
     own.self = own;
     for (const [outputs, message] of [
@@ -88,6 +87,8 @@ test("outputs of a provider that hold themselves are refused by the path", async
         [{ deep: deep(300) }, /outputs\.deep\.in\.in\S*: it is nested more than 200 levels deep/],
     ]) {
         provider.create = () => ({ id: "a", outputs });
+        const program = (context) => void context.resource(THING, "a");
+        const stack = await memoryEngine(provider).stack("shop/dev", { program });
         const failure = await failureOf(stack.up());
         assert.equal(failure.code, "failed", failure.stack);
         assert.match(failure.message, message);

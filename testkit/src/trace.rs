@@ -121,7 +121,8 @@ mod tests {
         waited.unwrap();
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "this is about time")]
     async fn a_wait_for_quiet_begins_anew_when_something_happens() {
         let trace = Trace::default();
         let began = tokio::time::Instant::now();
@@ -135,13 +136,12 @@ mod tests {
         };
         let (waited, ()) = futures::join!(trace.wait_for(QUIET, Duration::from_secs(60)), later);
         waited.unwrap();
-        assert_eq!(began.elapsed(), Duration::from_millis(1900));
+        assert!(began.elapsed() >= Duration::from_millis(1900));
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn all_that_wait_for_quiet_go_on_together() {
         let trace = Trace::default();
-        let began = tokio::time::Instant::now();
         let call = |label: &'static str| {
             let trace = &trace;
             async move {
@@ -150,7 +150,7 @@ mod tests {
             }
         };
         futures::join!(call("a done"), call("b done"), call("c done"));
-        assert_eq!(began.elapsed(), QUIET_PERIOD);
+        assert_eq!(*trace.quiets.borrow(), 1);
     }
 
     #[tokio::test]

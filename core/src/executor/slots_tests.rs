@@ -1,27 +1,74 @@
 //! Tests of slots, with a clock that only moves when every task waits.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use futures::{FutureExt as _, future::join_all};
 
 use super::*;
 use crate::runtime::{Clock, Timestamp};
 
-/// The paused clock of the test's runtime.
-struct PausedClock(tokio::time::Instant);
+/// How often every other task runs before all of them are taken to wait.
+const IDLE_TURNS: usize = 64;
+
+/// A clock that moves to the next deadline when every task waits.
+#[derive(Default)]
+struct VirtualClock(Mutex<Deadlines>);
+
+#[derive(Default)]
+struct Deadlines {
+    now: Duration,
+    number: usize,
+    waiting: BTreeMap<(Duration, usize), oneshot::Sender<()>>,
+}
+
+impl VirtualClock {
+    /// Starts a clock, which moves for as long as it is held.
+    fn start() -> Arc<Self> {
+        let clock = Arc::new(Self::default());
+        let weak = Arc::downgrade(&clock);
+        drop(tokio::spawn(async move {
+            while weak.strong_count() > 0 {
+                for _ in 0..IDLE_TURNS {
+                    tokio::task::yield_now().await;
+                }
+                if let Some(clock) = weak.upgrade() {
+                    clock.advance();
+                }
+            }
+        }));
+        clock
+    }
+
+    fn advance(&self) {
+        let mut deadlines = self.0.lock().unwrap();
+        deadlines.waiting.retain(|_, waiter| !waiter.is_closed());
+        if let Some(((deadline, _), waiter)) = deadlines.waiting.pop_first() {
+            deadlines.now = deadline;
+            waiter.send(()).unwrap();
+        }
+    }
+}
 
 #[async_trait]
-#[expect(clippy::disallowed_methods, reason = "this is the test's clock")]
-impl Clock for PausedClock {
+impl Clock for VirtualClock {
     fn now(&self) -> Timestamp {
         Timestamp::UNIX_EPOCH
     }
 
     fn elapsed(&self) -> Duration {
-        self.0.elapsed()
+        self.0.lock().unwrap().now
     }
 
     async fn wait(&self, duration: Duration) {
-        tokio::time::sleep(duration).await;
+        let (waiter, reached) = oneshot::channel();
+        {
+            let mut deadlines = self.0.lock().unwrap();
+            deadlines.number += 1;
+            let place = (deadlines.now + duration, deadlines.number);
+            deadlines.waiting.insert(place, waiter);
+        }
+        reached.await.unwrap();
     }
 }
 
@@ -32,9 +79,8 @@ struct Fixture {
 }
 
 fn fixture(limit: usize) -> Fixture {
-    let clock = Arc::new(PausedClock(tokio::time::Instant::now()));
     let runtime = Runtime {
-        clock,
+        clock: VirtualClock::start(),
         ..Runtime::system(tokio::runtime::Handle::current())
     };
     let reports = Arc::new(Mutex::new(Vec::new()));
@@ -91,7 +137,7 @@ fn a_call_below_a_construct_in_flight_does_not_count_whatever_its_provider_decla
     assert_eq!(Counting::of(true, true), Counting::Exempt);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_slot_passes_to_the_first_in_the_queue() {
     let it = fixture(1);
     let first = it.strict().await;
@@ -105,7 +151,7 @@ async fn a_slot_passes_to_the_first_in_the_queue() {
     drop(third.await);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn slow_calls_never_exceed_the_limit() {
     for limit in [1, 2, 16] {
         let it = fixture(limit);
@@ -118,7 +164,7 @@ async fn slow_calls_never_exceed_the_limit() {
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn an_exempt_call_runs_beside_any_number_of_others() {
     let it = fixture(1);
     let _held = it.strict().await;
@@ -127,7 +173,7 @@ async fn an_exempt_call_runs_beside_any_number_of_others() {
     assert_eq!(it.slots.state().counting.len(), 1);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_call_that_may_wait_gives_way_to_a_later_one() {
     let it = fixture(1);
     let waiting = it.giving_way().await;
@@ -137,7 +183,7 @@ async fn a_call_that_may_wait_gives_way_to_a_later_one() {
     assert!(it.slots.state().counting.is_empty());
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_strict_call_never_gives_way_beside_one_that_does() {
     let it = fixture(2);
     let _strict = it.strict().await;
@@ -147,28 +193,26 @@ async fn a_strict_call_never_gives_way_beside_one_that_does() {
     assert!(more.is_none(), "two strict calls hold both slots");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_call_that_waits_for_many_later_ones_delays_only_the_first() {
     let it = fixture(1);
-    let began = tokio::time::Instant::now();
     let waiting = it.giving_way().await;
     for _ in 0..100 {
         drop(it.giving_way().await);
     }
     drop(waiting);
-    assert_eq!(began.elapsed(), MIN_PATIENCE);
+    assert_eq!(it.slots.0.runtime.clock.elapsed(), MIN_PATIENCE);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn more_waiting_calls_than_slots_give_way_a_quarter_at_a_time() {
     let it = fixture(16);
-    let began = tokio::time::Instant::now();
     let waiting = join_all((0..24).map(|_| it.giving_way())).await;
-    assert_eq!(began.elapsed(), MIN_PATIENCE * 3);
+    assert_eq!(it.slots.0.runtime.clock.elapsed(), MIN_PATIENCE * 3);
     drop(waiting);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_stall_is_reported_once_with_the_calls_that_hold_all_slots() {
     let it = fixture(2);
     let first = it.slots.acquire(call("first", Counting::Strict)).await;
@@ -194,7 +238,7 @@ async fn a_stall_is_reported_once_with_the_calls_that_hold_all_slots() {
     assert_eq!(it.reports().len(), 2);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn slots_that_no_call_waits_for_are_not_reported() {
     let it = fixture(1);
     let _held = it.strict().await;
@@ -205,7 +249,7 @@ async fn slots_that_no_call_waits_for_are_not_reported() {
     assert!(!it.slots.state().watched, "the watch has ended");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_report_lists_ten_calls_at_most() {
     let it = fixture(12);
     let _held = join_all((0..12).map(|_| it.strict())).await;
@@ -215,7 +259,7 @@ async fn a_report_lists_ten_calls_at_most() {
     assert_eq!(reports[0].matches("create of").count(), MAX_LISTED_CALLS);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_waiter_that_gives_up_leaves_no_slot_behind() {
     let it = fixture(1);
     let first = it.strict().await;
@@ -231,7 +275,7 @@ async fn a_waiter_that_gives_up_leaves_no_slot_behind() {
     assert!(it.slots.state().counting.is_empty());
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn watching_does_not_keep_the_slots() {
     let it = fixture(1);
     let held = it.strict().await;
