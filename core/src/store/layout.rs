@@ -22,6 +22,9 @@ pub(super) const HISTORY: &str = ".pulumi/history/";
 /// The forms of a checkpoint; the first is the one that is written.
 pub(super) const CHECKPOINT_ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
 
+/// What the key of an object ends with under which the one before it is kept.
+pub(super) const KEPT_ENDING: &str = ".bak";
+
 /// A stack's place in a store: its project and its name.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StackName {

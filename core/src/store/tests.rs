@@ -275,7 +275,7 @@ async fn a_retired_lock_leaves_nothing_behind_and_is_taken_anew() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     names.sort();
-    assert_eq!(names, [".writes.lock", "q"]);
+    assert_eq!(names, [".writes", "q"]);
     let guard = right.lock("p/dev").await.unwrap();
     assert!(left.lock("p/dev").await.is_err() && right.lock("q/dev").await.is_err());
     drop((guard, other));

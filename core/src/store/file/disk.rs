@@ -140,7 +140,7 @@ impl Disk {
         let Written { temporary, version } = written;
         {
             // Looking, keeping and replacing must be one act among all stores of this folder.
-            let _writes = wait_for_writes(self)?;
+            let _writes = wait_for_writes(self, key)?;
             self.check(&path, key, condition)?;
             if let Some(kept) = kept {
                 self.keep(key, kept)?;
@@ -170,7 +170,7 @@ impl Disk {
     /// Moves a finished temporary file into place, and writes its sidecar. The caller holds the lock of writes.
     fn replace(&self, temporary: Temporary, key: &str, sidecar: Option<Vec<u8>>) -> Result<()> {
         let path = self.path(key);
-        if sidecar::is_kept_for(key) {
+        if sidecar::may_stand_beside(key) {
             sidecar::remove(&path)?;
         }
         self.own().remove(key);
@@ -229,7 +229,7 @@ impl Disk {
                 temporary
             }
         };
-        let writes = wait_for_writes(self)?;
+        let writes = wait_for_writes(self, to)?;
         self.replace(temporary, to, sidecar)?;
         drop(writes);
         if is_history {
@@ -243,7 +243,6 @@ impl Disk {
     fn keep(&self, from: &str, to: &str) -> Result<()> {
         let (source, target) = (self.path(from), self.path(to));
         let mut original = open_origin(&source, from)?;
-        let sidecar = sidecar::is_kept_for(to).then(|| sidecar::read(&source)).flatten();
         // A writer that died in between has left both names to one file; to rename one to the other would do nothing.
         let is_alone = !is_named(&original, &target)
             && fs::symlink_metadata(&source).is_ok_and(|metadata| is_private(&metadata));
@@ -258,7 +257,11 @@ impl Disk {
                 temporary
             }
         };
-        self.replace(temporary, to, sidecar)
+        self.replace(temporary, to, None)?;
+        if sidecar::is_kept_for(to) {
+            sidecar::hand_over(&source, &target);
+        }
+        Ok(())
     }
 
     /// Gives a file a second, temporary name beside `target`; `None` where the file system knows no second names.
@@ -280,7 +283,7 @@ impl Disk {
             return Ok(());
         }
         // Looking and removing must be one act among all stores of this folder.
-        let _writes = wait_for_writes(self)?;
+        let _writes = wait_for_writes(self, key)?;
         self.check(&path, key, condition)?;
         self.remove(key)
     }

@@ -44,6 +44,11 @@ impl Disk {
                 } else {
                     format!("{folder}/{name}")
                 };
+                let inside = format!("{key}/");
+                if !key.starts_with(prefix) && !prefix.starts_with(&inside) {
+                    // Neither an object of the prefix nor a folder with any. A project may have very many stacks.
+                    continue;
+                }
                 let metadata = match fs::metadata(entry.path()) {
                     Ok(metadata) => metadata,
                     // Gone since the folder was read.
@@ -51,10 +56,7 @@ impl Disk {
                     Err(error) => return Err(failure("reading", &entry.path(), error)),
                 };
                 if metadata.is_dir() {
-                    let inside = format!("{key}/");
-                    if inside.starts_with(prefix) || prefix.starts_with(&inside) {
-                        folders.push(key);
-                    }
+                    folders.push(key);
                 } else if key.starts_with(prefix) {
                     found.push(ObjectInfo {
                         size: metadata.len(),

@@ -14,15 +14,21 @@ use std::{
 
 use super::{
     disk::{Disk, LOCK_FOLDER},
-    system::{again_when_absent, create_folder_of, failure, gone_meanwhile, is_named, private, remove_empty},
+    system::{
+        again_when_absent, create_folder_of, failure, gone_meanwhile, is_absent, is_named, private,
+        remove_empty,
+    },
 };
 use crate::{
     error::Result,
-    store::{LockGuard, ProcessIdentity, locked},
+    store::{LockGuard, ProcessIdentity, layout, locked},
 };
 
-/// Serializes conditional writes, and the taking of locks, among all stores of a folder.
+/// The folder of the locks that serialize conditional writes, and the taking of locks, among all stores of a folder.
 const WRITES: &str = ".writes";
+
+/// How many of them there are: writers of different objects seldom wait for one another.
+const WRITE_LOCKS: u32 = 64;
 
 /// The names that this store holds, for file systems on which locks do not conflict within one process.
 #[derive(Default)]
@@ -48,7 +54,7 @@ impl Locks {
             name: name.to_owned(),
         };
         // A lock and the record of its owner change together.
-        let _writes = wait_for_writes(disk)?;
+        let _writes = wait_for_writes(disk, name)?;
         loop {
             let (file, path) = open(disk, name)?;
             match file.try_lock() {
@@ -114,6 +120,10 @@ impl Held {
     /// When the file cannot be emptied: it may name a dead owner, whose lock others replace.
     fn record_owner(&self, path: &Path, owner: &ProcessIdentity) -> Result<()> {
         let text = serde_json::to_vec(owner).unwrap_or_default();
+        if fs::read(path).is_ok_and(|present| present == text) {
+            // This process has held the lock before.
+            return Ok(());
+        }
         let mut file = &self.file;
         file.set_len(0)
             .map_err(|error| failure("emptying", path, error))?;
@@ -135,11 +145,18 @@ impl Drop for Held {
     }
 }
 
-/// Waits for the lock that keeps other stores of the folder from conditional writes. It is held for an instant only.
-pub(super) fn wait_for_writes(disk: &Disk) -> Result<Held> {
-    let (file, path) = open(disk, WRITES)?;
+/// Waits for the lock that keeps other stores of the folder from conditional writes of an object, and of the one under which it is
+/// kept. It is held for an instant only.
+pub(super) fn wait_for_writes(disk: &Disk, key: &str) -> Result<Held> {
+    let (file, path) = open(disk, &lock_of_writes(key))?;
     file.lock().map_err(|error| failure("locking", &path, error))?;
     Ok(Held::new(file))
+}
+
+fn lock_of_writes(key: &str) -> String {
+    let object = key.strip_suffix(layout::KEPT_ENDING).unwrap_or(key);
+    let number = crc32fast::hash(object.as_bytes()) % WRITE_LOCKS;
+    format!("{WRITES}/{number}")
 }
 
 /// Opens a lock's file. Only who holds it may remove it; who has locked it must look whether it still has its name.
@@ -147,15 +164,18 @@ fn open(disk: &Disk, name: &str) -> Result<(File, PathBuf)> {
     let folder = disk.root().join(LOCK_FOLDER);
     let path = folder.join(format!("{name}.lock"));
     // Others rely on the store's own folder; what is below this one need not outlive the system.
-    let opened = again_when_absent(|| {
-        create_folder_of(&folder)?;
-        let below = path.parent().map_or(Ok(()), |below| {
-            fs::create_dir_all(below).map_err(|error| gone_meanwhile(error, below))
-        });
-        let mut options = File::options();
-        private(options.create(true).truncate(false).write(true));
-        Ok(below.and_then(|()| options.open(&path)))
-    })?;
+    let mut options = File::options();
+    private(options.create(true).truncate(false).write(true));
+    let opened = match options.open(&path) {
+        Err(error) if is_absent(&error) => again_when_absent(|| {
+            create_folder_of(&folder)?;
+            let below = path.parent().map_or(Ok(()), |below| {
+                fs::create_dir_all(below).map_err(|error| gone_meanwhile(error, below))
+            });
+            Ok(below.and_then(|()| options.open(&path)))
+        })?,
+        opened => opened,
+    };
     let file = opened.map_err(|error| failure("opening", &path, error))?;
     Ok((file, path))
 }

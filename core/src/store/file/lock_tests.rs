@@ -51,10 +51,10 @@ async fn a_lock_ends_with_its_guard_although_a_child_has_inherited_its_file() {
 async fn the_lock_of_conditional_writes_ends_although_a_child_has_inherited_its_file() {
     let folder = tempfile::tempdir().unwrap();
     let disk = disk(folder.path());
-    let writes = wait_for_writes(&disk).unwrap();
+    let writes = wait_for_writes(&disk, "key").unwrap();
     let _heir = Heir::of(&writes.file);
     drop(writes);
-    let (file, _) = open(&disk, WRITES).unwrap();
+    let (file, _) = open(&disk, &lock_of_writes("key")).unwrap();
     file.try_lock().unwrap();
 }
 

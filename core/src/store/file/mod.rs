@@ -29,8 +29,10 @@ use crate::{
 };
 pub(super) use sidecar::digest;
 
-/// From this length in bytes on the digest of a content is made while the content is written, and the blocks of a file that was
-/// replaced or removed are freed in the background.
+/// From this length in bytes on the digest of a content is made while the content is written.
+const DIGESTED_BESIDE: usize = 1 << 16;
+
+/// From this length in bytes on the blocks of a file that was replaced or removed are freed in the background.
 const LARGE: usize = 1 << 20;
 
 /// A store below a folder, the layout of which is that of the reference engine's file backend.
@@ -120,7 +122,7 @@ impl FileStore {
             kept,
         };
         let is_digested = sidecar::is_kept_for(key);
-        if !is_digested || bytes.len() < LARGE {
+        if !is_digested || bytes.len() < DIGESTED_BESIDE {
             let put = move |inner: &Inner| {
                 let digest = is_digested.then(|| digest(&bytes));
                 let written = inner.write(&target, &bytes)?;

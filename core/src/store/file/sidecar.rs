@@ -37,9 +37,15 @@ struct Attributes<'a> {
     md5: String,
 }
 
-/// Returns whether an object has a sidecar: checkpoints, their copies and history have.
+/// Returns whether an object has a sidecar: checkpoints and the ones before them have. To make a file costs more than to write it, so
+/// that history has none: its files never change.
 pub(super) fn is_kept_for(key: &str) -> bool {
-    key.starts_with(layout::STACKS) || key.starts_with(layout::HISTORY)
+    key.starts_with(layout::STACKS)
+}
+
+/// Returns whether an object may have a sidecar, of this store or of the reference engine.
+pub(super) fn may_stand_beside(key: &str) -> bool {
+    is_kept_for(key) || key.starts_with(layout::HISTORY)
 }
 
 /// Returns the digest of a content.
@@ -83,6 +89,17 @@ pub(super) fn remove(file: &Path) -> Result<()> {
     match fs::remove_file(path(file)) {
         Err(error) if !is_absent(&error) => Err(failure("removing", &path(file), error)),
         _ => Ok(()),
+    }
+}
+
+/// Hands the sidecar of a file that is about to be replaced to another name of its content, which has none. A failure leaves both
+/// without one, or the sidecar where it is.
+pub(super) fn hand_over(file: &Path, other: &Path) {
+    match fs::rename(path(file), path(other)) {
+        Err(error) if !is_absent(&error) => {
+            tracing::debug!(path = %path(other).display(), %error, "a sidecar could not be handed over");
+        }
+        _ => {}
     }
 }
 

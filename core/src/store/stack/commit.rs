@@ -8,7 +8,10 @@ use super::{CheckpointBase, StackStorage};
 use crate::{
     error::{ErrorKind, Result},
     state::deployment::content_hash,
-    store::{Condition, Object, StoreJournal, changed, layout::CHECKPOINT_ENDINGS},
+    store::{
+        Condition, Object, StoreJournal, changed,
+        layout::{CHECKPOINT_ENDINGS, KEPT_ENDING},
+    },
 };
 
 /// The checkpoint of a stack as the holder of its lock knows it.
@@ -80,7 +83,7 @@ impl StackStorage {
     ) -> Result<()> {
         self.settle(head).await?;
         let base = head.base.clone();
-        let kept = format!("{}.bak", base.key);
+        let kept = format!("{}{KEPT_ENDING}", base.key);
         let key = self.name.checkpoint(CHECKPOINT_ENDINGS[0]);
         let condition = if key == base.key {
             Condition::Match(Arc::clone(&base.version))
