@@ -122,7 +122,6 @@ mod tests {
     }
 
     #[tokio::test]
-    #[expect(clippy::disallowed_methods, reason = "this is about time")]
     async fn a_wait_for_quiet_begins_anew_when_something_happens() {
         let trace = Trace::default();
         let began = tokio::time::Instant::now();

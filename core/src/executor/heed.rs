@@ -128,6 +128,10 @@ impl Executor {
 
     /// Looks at what exists although the call failed; the reasons are recorded, so that they may hold no secret.
     fn half_done(&self, mut error: ProviderError, old_outputs: &PropertyMap) -> ProviderError {
+        if error.outcome_unknown && self.is_preview() {
+            // Nothing was made.
+            error.init_failure = None;
+        }
         if let Some(failure) = &mut error.init_failure {
             if error.outcome_unknown {
                 failure.inputs = None;

@@ -116,6 +116,9 @@ impl Provider for Scripted {
         if request.name == "unreadable" {
             return Err(unreadable());
         }
+        if request.name == "made unreadably" {
+            return Err(ProviderError::unreadable("made", "what did it say"));
+        }
         if request.name == "forges" {
             return Ok(CreateResponse {
                 id: "id-forges".into(),

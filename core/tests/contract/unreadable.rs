@@ -80,3 +80,27 @@ async fn outputs_that_cannot_be_read_leave_those_that_are_recorded() {
     let updated = run(OperationKind::Update, &[("unreadable outputs", "2")]).await;
     assert_eq!(updated, (Some("1".to_owned()), 1, true));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_made_keeps_its_id_and_a_preview_makes_nothing() {
+    let provider = Arc::new(Scripted::default());
+    let stack = stack(&provider, StackSettings::default()).await;
+    let run = async |options| {
+        let program = program(&[("made unreadably", "1")]);
+        let operation = stack.start(OperationKind::Update, options, Some(program));
+        operation.wait().await
+    };
+    let planned = run(OperationOptions::default().preview()).await;
+    let error = planned.error.clone().unwrap();
+    assert!(
+        error.message().contains("what did it say") && !error.message().contains("it exists"),
+        "{error}"
+    );
+    let made = run(OperationOptions::default()).await;
+    let mut records = made.snapshot.resources.iter();
+    let record = records
+        .find(|record| record.urn.name() == "made unreadably")
+        .unwrap();
+    assert_eq!((record.id.as_str(), record.init_errors.len()), ("made", 1));
+    assert_eq!(pending(&made), []);
+}
