@@ -212,6 +212,7 @@ fn words_of_provider(step: &Step, failure: &StepFailure) -> Option<Error> {
         return None;
     }
     let phase = match step.op {
+        _ if step.subject()?.is_provider() => "configure",
         StepOp::Create | StepOp::CreateReplacement => "create",
         StepOp::Update => "update",
         StepOp::Delete | StepOp::DeleteReplaced => "delete",

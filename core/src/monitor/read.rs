@@ -38,7 +38,7 @@ impl Monitor {
         mut goal: Box<Goal>,
     ) -> Result<RegisterOutcome, Refused> {
         let package = read.resource_type.package().to_owned();
-        let what = Wanted::Token(read.resource_type.as_str());
+        let what = Wanted::Read(claim.urn(), read.resource_type.as_str());
         let Some(serving) = self.provider_for(&package, &read.package, what).await? else {
             return Ok(self.0.generator.skip(claim.hand_over(), &goal));
         };

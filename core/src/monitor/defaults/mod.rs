@@ -59,7 +59,9 @@ impl From<ProviderReference> for Serving {
 pub(super) enum Wanted<'a> {
     /// A resource that is registered.
     Resource(&'a Urn),
-    /// A function, or a type that is read.
+    /// A resource that is read; refusals name its type.
+    Read(&'a Urn, &'a str),
+    /// A function.
     Token(&'a str),
 }
 
@@ -243,7 +245,7 @@ impl Monitor {
             Wanted::Resource(urn) => {
                 Refused::Unanswered(self.0.generator.bail(Some(urn), text(urn.as_str())))
             }
-            Wanted::Token(token) => WireStatus::unknown(text(token)).into(),
+            Wanted::Read(_, token) | Wanted::Token(token) => WireStatus::unknown(text(token)).into(),
         }
     }
 }

@@ -33,7 +33,7 @@ impl Monitor {
     pub(super) fn start(&self, settings: ProviderSettings, what: Wanted<'_>) -> Start {
         let monitor = self.clone();
         let first_user = match what {
-            Wanted::Resource(urn) => Some(urn.clone()),
+            Wanted::Resource(urn) | Wanted::Read(urn, _) => Some(urn.clone()),
             Wanted::Token(_) => None,
         };
         // The request that wants the provider is in flight, so that there is room for this.
