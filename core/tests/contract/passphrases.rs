@@ -164,7 +164,7 @@ async fn a_reference_reads_a_stack_of_another_passphrase_that_the_referring_stac
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_passphrase_is_found_while_the_first_operation_of_a_stack_is_unfinished() {
+async fn a_wrong_passphrase_is_found_where_only_the_journal_names_the_right_one() {
     let store = store();
     let provider = Arc::new(Scripted::default());
     let engine = Engine::builder(tokio::runtime::Handle::current())
@@ -173,7 +173,8 @@ async fn a_wrong_passphrase_is_found_while_the_first_operation_of_a_stack_is_unf
         .provider("echo", Arc::clone(&provider) as Arc<dyn Provider>)
         .build()
         .unwrap();
-    let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
+    let settings = StackSettings::default();
+    let stack = engine.create_stack("shop/dev", settings).await.unwrap();
     let options = OperationOptions::default();
     let operation = stack.start(OperationKind::Update, options, Some(program(&[("waits", "1")])));
     provider.entered.notified().await;
