@@ -206,10 +206,11 @@ export interface Step {
     /** The properties that differ. */
     diffs: string[];
     /**
-     * How it ended: `planned` in a preview; `failed` where nothing was changed, `partially_failed` where the resource exists
-     * all the same, `unknown` where it is not known what the step did.
+     * How it ended: `planned` in a preview; `refused` where it was not tried (a failed check, a missing plugin, a duplicate
+     * URN, a policy), `failed` where nothing was changed, `partially_failed` where the resource exists all the same,
+     * `unknown` where it is not known what the step did: a pending operation stands for it in the state.
      */
-    status: "planned" | "succeeded" | "failed" | "partially_failed" | "unknown";
+    status: "planned" | "succeeded" | "refused" | "failed" | "partially_failed" | "unknown";
     /** How long it took, in seconds. */
     duration: number;
     /** Why it failed. */

@@ -139,7 +139,7 @@ class OperationOutcome:
             str,
             list[str],
             list[str],
-            Literal["planned", "succeeded", "failed", "partially_failed", "unknown"],
+            Literal["planned", "succeeded", "refused", "failed", "partially_failed", "unknown"],
             float,
             BaseException | None,
             list[

@@ -15,7 +15,7 @@ __all__ = ["Diagnostic", "Outcome", "PropertyChange", "Result", "Severity", "Ste
 
 Outcome = Literal["succeeded", "failed", "canceled"]
 Severity = Literal["debug", "info", "info#err", "warning", "error"]
-StepStatus = Literal["planned", "succeeded", "failed", "partially_failed", "unknown"]
+StepStatus = Literal["planned", "succeeded", "refused", "failed", "partially_failed", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,9 @@ class Step:
     diffs: tuple[str, ...] = ()
     """The properties that differ."""
     status: StepStatus = "succeeded"
-    """How it ended: ``planned`` in a preview; ``failed`` where nothing was changed, ``partially_failed`` where the resource
-    exists all the same, ``unknown`` where it is not known what the step did."""
+    """How it ended: ``planned`` in a preview; ``refused`` where it was not tried (a failed check, a missing plugin, a duplicate
+    URN, a policy), ``failed`` where nothing was changed, ``partially_failed`` where the resource exists all the same,
+    ``unknown`` where it is not known what the step did: a pending operation stands for it in the state."""
     duration: float = 0.0
     """How long it took, in seconds."""
     error: BaseException | None = None

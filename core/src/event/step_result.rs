@@ -14,6 +14,8 @@ pub enum StepStatus {
     Planned,
     /// It succeeded.
     Succeeded,
+    /// It was refused before it was tried: a failed check, a duplicate URN, a missing plugin, a policy.
+    Refused,
     /// It failed and changed nothing.
     Failed,
     /// It failed, but the resource exists, or was changed.
@@ -29,6 +31,7 @@ impl StepStatus {
         match self {
             Self::Planned => "planned",
             Self::Succeeded => "succeeded",
+            Self::Refused => "refused",
             Self::Failed => "failed",
             Self::PartiallyFailed => "partially_failed",
             Self::Unknown => "unknown",
@@ -39,7 +42,8 @@ impl StepStatus {
 /// A step that changed something, or was to.
 #[derive(Clone, Debug)]
 pub struct StepResult {
-    /// The step as events show it.
+    /// The step as events show it. No event shows a refused one: it has the operation that it would have been, without
+    /// properties.
     pub step: Arc<StepEvent>,
     /// How long it took; zero in previews.
     pub duration: Duration,
@@ -52,6 +56,8 @@ pub struct StepResult {
 pub struct StepError {
     /// What is known of the real thing.
     pub status: OperationStatus,
+    /// The resource was refused before it came to a step.
+    pub refused: bool,
     /// The error, with resource, provider and phase.
     pub error: Error,
 }
@@ -63,12 +69,21 @@ impl StepResult {
         match &self.failure {
             None if self.step.planning => StepStatus::Planned,
             None => StepStatus::Succeeded,
+            Some(failure) if failure.refused => StepStatus::Refused,
             Some(failure) => match failure.status {
                 OperationStatus::Ok => StepStatus::Failed,
                 OperationStatus::PartialFailure => StepStatus::PartiallyFailed,
                 OperationStatus::Unknown => StepStatus::Unknown,
             },
         }
+    }
+}
+
+impl StepResult {
+    /// Tells whether the step failed with that text.
+    pub(crate) fn is_failed_by(&self, error: &Error) -> bool {
+        let failure = self.failure.as_ref();
+        failure.is_some_and(|failure| failure.error.message() == error.message())
     }
 }
 

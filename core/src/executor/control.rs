@@ -27,7 +27,17 @@ pub enum Failure {
 
 impl Failure {
     /// Returns the error.
-    pub(crate) fn error(&mut self) -> &mut Error {
+    pub(crate) fn error(&self) -> &Error {
+        match self {
+            Self::Step(error)
+            | Self::Bail(error)
+            | Self::Generation(error)
+            | Self::Program(error)
+            | Self::Fatal(error) => error,
+        }
+    }
+
+    fn error_mut(&mut self) -> &mut Error {
         match self {
             Self::Step(error)
             | Self::Bail(error)
@@ -68,7 +78,7 @@ impl Control {
 
     /// Records a failure; `stop` says whether other work must not start any more.
     pub fn fail(&self, mut failure: Failure, stop: bool) {
-        let error = failure.error();
+        let error = failure.error_mut();
         let users = self.0.first_users.lock().unwrap_or_else(PoisonError::into_inner);
         let user = error.urn().and_then(|urn| users.get(urn)).cloned();
         drop(users);

@@ -5,6 +5,8 @@ use std::{
     time::Duration,
 };
 
+use smol_str::SmolStr;
+
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
@@ -101,6 +103,7 @@ impl Executor {
                         true => OperationStatus::Unknown,
                         false => failure.status,
                     },
+                    refused: false,
                     error: error.clone().scrubbed(self.events.redactor()),
                 }),
             };
@@ -110,6 +113,58 @@ impl Executor {
                 .push(result);
         }
         self.control.fail(Failure::Step(error), stop);
+    }
+
+    /// Keeps for the result what was refused before it became a step, unless a step says what became of the resource.
+    ///
+    /// `old` is its record, `new` what is known of what it was to become.
+    pub(crate) fn keep_refusal(
+        &self,
+        op: StepOp,
+        old: Option<&Arc<ResourceState>>,
+        new: Option<ResourceState>,
+        refusal: &Failure,
+    ) {
+        let new = new.map(Arc::new);
+        let Some(subject) = new.as_ref().or(old) else {
+            return;
+        };
+        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_told = changed.iter().any(|result| {
+            let decides = match refusal {
+                // A second registration under one URN is refused whatever became of the first.
+                Failure::Bail(error) => result.is_failed_by(error),
+                _ => true,
+            };
+            decides && result.step.metadata.urn == subject.urn
+        });
+        if is_told {
+            return;
+        }
+        let step = StepEvent {
+            metadata: StepMetadata {
+                op,
+                urn: subject.urn.clone(),
+                resource_type: subject.resource_type.clone(),
+                old: old.map(|old| StateMetadata(Arc::clone(old))),
+                keys: Vec::new(),
+                diffs: Vec::new(),
+                detailed_diff: None,
+                logical: true,
+                provider: SmolStr::default(),
+                new: new.map(StateMetadata),
+            },
+            planning: self.is_preview(),
+        };
+        changed.push(StepResult {
+            step: Arc::new(step),
+            duration: Duration::ZERO,
+            failure: Some(StepError {
+                status: OperationStatus::Ok,
+                refused: true,
+                error: refusal.error().clone().scrubbed(self.events.redactor()),
+            }),
+        });
     }
 
     /// Returns how long a step has taken; nothing in previews, which do not wait for providers.

@@ -25,6 +25,7 @@ mod purpose;
 mod questions;
 mod read;
 mod refresh;
+mod refusals;
 mod register;
 mod replacement;
 mod skipped_create;

@@ -110,14 +110,20 @@ impl OperationResult {
         step.step.metadata.changes(&self.redactor)
     }
 
-    /// Returns whether the row of a failed step has the same text.
+    /// Returns whether the row of a failed step has the same text: that of the resource which the message is about, or,
+    /// for a default provider, that of a resource which needs it.
     fn is_of_a_step(&self, said: &Diagnostic) -> bool {
-        said.severity == Severity::Error
-            && self.steps.iter().any(|step| {
-                let failure = step.failure.as_ref();
-                said.urn.as_ref() == Some(&step.step.metadata.urn)
-                    && failure.is_some_and(|failure| failure.error.message() == said.message.library())
+        let Some(about) = said.urn.as_ref().filter(|_| said.severity == Severity::Error) else {
+            return false;
+        };
+        let is_provider = about.resource_type().starts_with("pulumi:providers:");
+        self.steps.iter().any(|step| {
+            step.failure.as_ref().is_some_and(|failure| {
+                let is_its_own = *about == step.step.metadata.urn;
+                (is_its_own || is_provider && failure.refused)
+                    && failure.error.message() == said.message.library()
             })
+        })
     }
 
     fn draw(&self) -> String {

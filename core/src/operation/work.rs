@@ -239,9 +239,11 @@ impl Frame {
                     self.warn_of_idle_globs(targeting.as_deref(), known);
                 }
             }
+            generator.keep_refusals();
             return Ok(outputs);
         }
         generator.delete_without_program().await?;
+        generator.keep_refusals();
         generator.end_plan();
         Ok(None)
     }

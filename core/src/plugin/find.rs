@@ -188,7 +188,7 @@ fn missing(query: &PluginQuery, places: &[(String, String)]) -> Error {
     .with_phase("load")
     .with_hint(
         "give the engine the folder that holds the plugin's executable (plugins), code of the host that provides the package \
-         (providers), or somebody who says what serves it (resolver) or who installs it (installer)",
+         (providers), a resolver or an installer",
     )
 }
 

@@ -12,9 +12,10 @@ use stackwright::{
     program::{Program, from_fn},
     property::{Asset, AssetSource, PropertyMap, PropertyValue},
     provider::{
-        Capabilities, ConfigureRequest, CreateRequest, CreateResponse, DeleteRequest, DiffChanges,
-        DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Provider, ProviderError,
-        ProviderResult, ProviderStatus, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
+        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
+        DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest,
+        InvokeResponse, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
+        UpdateRequest, UpdateResponse,
     },
     runtime::Runtime,
     secrets::Base64Provider,
@@ -81,6 +82,16 @@ impl Provider for Scripted {
     async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
         Ok(InvokeResponse {
             result: request.arguments,
+            failures: Vec::new(),
+        })
+    }
+
+    async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
+        if request.name == "unchecked" {
+            return Err(ProviderError::new(ProviderStatus::Unknown, "cannot check that"));
+        }
+        Ok(CheckResponse {
+            inputs: request.news,
             failures: Vec::new(),
         })
     }

@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, atomic::Ordering};
 
 use stackwright::{
     Error, ErrorKind, Stack, StackSettings,
+    event::StepStatus,
+    executor::StepOp,
     monitor::{Invoke, Monitor, Read, Registration},
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, from_fn},
@@ -442,4 +444,72 @@ async fn a_declaration_that_a_binding_cannot_read_fails_the_run_of_a_program_tha
             .iter()
             .any(|call| call.starts_with("delete"))
     );
+}
+
+/// Registers a component and below it `child`.
+fn below_a_component(child: Registration) -> Arc<dyn Program> {
+    let child = Arc::new(child);
+    from_fn(move |context| {
+        let child = Arc::clone(&child);
+        async move {
+            let component = Registration {
+                resource_type: "shop:index:Box".into(),
+                name: "box".to_owned(),
+                ..Registration::default()
+            };
+            let parent = context.monitor.register(component).await?;
+            let child = Registration {
+                parent: Some(parent.urn.clone()),
+                ..Registration::clone(&child)
+            };
+            context.monitor.register(child.clone()).await?;
+            context.monitor.register(child).await?;
+            Ok(())
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_before_it_is_tried_stands_among_the_steps_and_in_the_tree() {
+    let missing = Registration {
+        resource_type: "absent:index:Thing".into(),
+        ..resource("needs", "1")
+    };
+    for (child, refusal) in [
+        (resource("unchecked", "1"), "cannot check that"),
+        (missing, "plugin `absent` was not found"),
+        (resource("twice", "1"), "Duplicate resource URN"),
+    ] {
+        let provider = Arc::new(Scripted::default());
+        let stack = stack(&provider, StackSettings::default()).await;
+        let name = child.name.clone();
+        for dry_run in [true, false] {
+            let program = Some(below_a_component(child.clone()));
+            let options = OperationOptions {
+                dry_run,
+                ..OperationOptions::default()
+            };
+            let operation = stack.start(OperationKind::Update, options, program);
+            let result = operation.wait().await;
+            let steps = result.steps.iter();
+            let refused: Vec<_> = steps
+                .filter(|step| step.status() == StepStatus::Refused)
+                .collect();
+            let [step] = refused.as_slice() else {
+                panic!("{name}: {:?}", result.steps)
+            };
+            let error = &step.failure.as_ref().unwrap().error;
+            assert!(error.message().contains(refusal), "{name}: {error}");
+            assert_eq!(step.step.metadata.urn.name(), name);
+            assert_eq!(step.step.metadata.op, StepOp::Create, "{name}");
+            let tree = result.tree();
+            let below = tree.lines().skip_while(|line| !line.contains("─ box (")).nth(1);
+            let row = below.unwrap_or_default();
+            assert!(
+                row.contains(&format!("─ {name} (")) && row.starts_with(" ! "),
+                "{tree}"
+            );
+            assert_eq!(tree.matches(refusal).count(), 2, "the row and the error:\n{tree}");
+        }
+    }
 }

@@ -73,7 +73,11 @@ impl Row {
         self.duration += result.duration;
         if let Some(failure) = &result.failure {
             let op = result.step.metadata.op;
-            self.failure = Some(format!("{op} failed: {}", failure.error.message()));
+            let text = failure.error.message();
+            self.failure = Some(match failure.refused {
+                true => text.to_owned(),
+                false => format!("{op} failed: {text}"),
+            });
         }
     }
 

@@ -231,6 +231,7 @@ fn failed_steps_say_why_long_ones_how_long_and_unchanged_parents_are_shown() {
     let failed = StepResult {
         failure: Some(StepError {
             status: OperationStatus::Unknown,
+            refused: false,
             error: Error::new(ErrorKind::Failed, "the disk\nis full"),
         }),
         ..event(StepOp::Create, "data").into()

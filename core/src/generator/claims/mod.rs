@@ -28,6 +28,16 @@ pub struct Claim {
     pub old: Option<StateRef>,
 }
 
+/// What is known of a registration of this run.
+pub(crate) struct Registration {
+    /// The URN of the record that it goes on from, where it is another.
+    pub(crate) alias: Option<Urn>,
+    /// Its parent.
+    pub(crate) parent: Option<Urn>,
+    /// It is no component.
+    pub(crate) custom: bool,
+}
+
 /// Why a claim is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -261,6 +271,19 @@ impl Claims {
     /// Tells whether a URN was claimed.
     pub(crate) fn is_seen(&self, urn: &Urn) -> bool {
         self.taken().registrations.contains_key(urn)
+    }
+
+    /// Returns what is known of a registration. Looks at all registrations: it is meant for those that failed.
+    pub(crate) fn registration(&self, urn: &Urn) -> Option<Registration> {
+        let taken = self.taken();
+        let progress = taken.registrations.get(urn)?;
+        let mut above = taken.registrations.iter();
+        let parent = above.find(|(_, progress)| progress.children.contains(urn));
+        Some(Registration {
+            alias: taken.new_to_old.get(urn).cloned(),
+            parent: parent.map(|(urn, _)| urn.clone()),
+            custom: progress.custom,
+        })
     }
 
     /// Returns what was registered, in no order.

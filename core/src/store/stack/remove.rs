@@ -69,12 +69,17 @@ impl StackStorage {
     /// secrets.
     fn refuse_in_use(&self, stored: &StoredStack) -> Result<()> {
         let name = self.name.qualified();
-        let (text, hint) = if has_resources(&stored.checkpoint)? {
+        let Contents { resources, pending } = contents(&stored.checkpoint)?;
+        let (text, hint) = if resources {
             let hint = "destroy the stack first, or force the removal, which forgets its resources";
             (format!("'{name}' still has resources; removal rejected"), hint)
         } else if stored.has_journal() {
             let hint = "refresh or destroy the stack first, which recovers what the operation did, or force the removal";
             let text = format!("'{name}' has the journal of an interrupted operation; removal rejected");
+            (text, hint)
+        } else if pending {
+            let hint = "check whether what they were to create exists, and discard them with a refresh, or force the removal, which forgets them";
+            let text = format!("'{name}' has pending operations; removal rejected");
             (text, hint)
         } else {
             return Ok(());
@@ -83,8 +88,16 @@ impl StackStorage {
     }
 }
 
-/// Tells whether a checkpoint lists resources, without building them.
-pub(super) fn has_resources(checkpoint: &[u8]) -> Result<bool> {
+/// What a checkpoint lists.
+pub(super) struct Contents {
+    /// There are resources.
+    pub(super) resources: bool,
+    /// There are operations of which it is not known what they did.
+    pub(super) pending: bool,
+}
+
+/// Tells what a checkpoint lists, without building any of it.
+pub(super) fn contents(checkpoint: &[u8]) -> Result<Contents> {
     #[derive(Deserialize)]
     struct File {
         #[serde(default)]
@@ -94,10 +107,12 @@ pub(super) fn has_resources(checkpoint: &[u8]) -> Result<bool> {
     struct Checkpoint {
         latest: Option<Latest>,
     }
-    #[derive(Deserialize)]
+    #[derive(Default, Deserialize)]
     struct Latest {
         #[serde(default)]
         resources: Option<Vec<IgnoredAny>>,
+        #[serde(default)]
+        pending_operations: Option<Vec<IgnoredAny>>,
     }
     let file: File = serde_json::from_slice(checkpoint).map_err(|error| {
         Error::new(
@@ -105,8 +120,12 @@ pub(super) fn has_resources(checkpoint: &[u8]) -> Result<bool> {
             format!("the checkpoint cannot be read: {error}"),
         )
     })?;
-    let resources = file.checkpoint.latest.and_then(|latest| latest.resources);
-    Ok(resources.is_some_and(|resources| !resources.is_empty()))
+    let latest = file.checkpoint.latest.unwrap_or_default();
+    let lists = |list: Option<Vec<IgnoredAny>>| list.is_some_and(|list| !list.is_empty());
+    Ok(Contents {
+        resources: lists(latest.resources),
+        pending: lists(latest.pending_operations),
+    })
 }
 
 #[cfg(test)]

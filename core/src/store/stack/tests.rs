@@ -88,7 +88,7 @@ async fn a_folder_of_the_reference_engine_is_read() {
     let on_disk = fs::read(folder.path().join(".pulumi/stacks/fixtures/dev.json")).unwrap();
     assert_eq!(stored.checkpoint, on_disk);
     assert!(stored.journal.is_none());
-    assert!(remove::has_resources(&stored.checkpoint).unwrap());
+    assert!(remove::contents(&stored.checkpoint).unwrap().resources);
 }
 
 #[tokio::test]
@@ -468,5 +468,17 @@ async fn a_stack_with_resources_is_removed_only_by_force() {
         "'organization/fixtures/dev' has the journal of an interrupted operation; removal rejected"
     );
     stack.store().delete(&journal).await.unwrap();
-    stack.remove(false).await.unwrap();
+    let pending = r#"{"version":3,"checkpoint":{"stack":"organization/fixtures/dev","latest":{"manifest":{"time":"2026-01-01T00:00:00Z","magic":"","version":""},"pending_operations":[{"resource":{"urn":"urn:pulumi:dev::fixtures::a:b:C::d","custom":true,"type":"a:b:C"},"type":"creating"}]}}}"#;
+    let key = stack.name().checkpoint(".json");
+    stack
+        .store()
+        .put(&key, pending.into(), Condition::Any)
+        .await
+        .unwrap();
+    let error = stack.remove(false).await.unwrap_err();
+    assert_eq!(
+        error.message(),
+        "'organization/fixtures/dev' has pending operations; removal rejected"
+    );
+    stack.remove(true).await.unwrap();
 }
