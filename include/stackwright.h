@@ -1150,10 +1150,11 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  * "status", "durationSeconds", "error", "changes"}], "diagnostics": [{"severity", "message",
  * "referenceMessage", "messageCode", "messageArguments", "urn"}], "durationSeconds", "tree"}`. A message is a text for
  * people; the reference message is that of the reference engine, which tools match on. The keys of a step are the
- * properties that force a replacement, its diffs those that differ; its status is `planned`, `succeeded`, `failed`,
- * `partially_failed` or `unknown` (what it did is not known), its error null or as above, and its changes are
- * `{"path", "kind", "old", "new"}` for each property of a resource that was there before, secrets masked. The tree is a text for people. The outcome is canceled where the host cancelled
- * the operation and it ended for that; the summary among the events counts one whose running calls were left to finish as
+ * properties that force a replacement, its diffs those that differ; its status is `planned`, `succeeded`, `refused` (not
+ * tried: a failed check, a missing plugin, a duplicate URN, a policy), `failed`, `partially_failed` or `unknown` (what it
+ * did is not known), its error null or as above, and its changes are `{"path", "kind", "old", "new"}` for each property
+ * of a resource that was there before, secrets masked. The tree is a text for people. The outcome is canceled where the
+ * host cancelled the operation and it ended for that; the summary among the events counts one whose running calls were left to finish as
  * failed, as the reference engine does. With `generatePlan` there is a `plan`, too: what was found, secrets encrypted, for
  * a later operation to be held to. The state that the operation left may be large, and is given by
  * `sw_operation_deployment`.

@@ -11,6 +11,15 @@ import type { Sdk } from "./find";
 /** Runs that have made outputs whose values may be there and have not been looked at. */
 const unsettled = new WeakSet<Run>();
 
+function ignore(): void {}
+
+/** Learns a secret value as soon as it is there. */
+function learnLater(run: Run, value: unknown): void {
+    Promise.resolve(value).then((known) => learnIn(run, known, true), ignore);
+}
+
+type OutputClass = new (...made: never[]) => object;
+
 /** Has the current run learn what its program makes a secret. */
 export function learnSecrets(sdk: Sdk): void {
     for (const module of [sdk.outputs, sdk.index]) {
@@ -24,20 +33,24 @@ export function learnSecrets(sdk: Sdk): void {
     }
     const { Output } = sdk.outputs;
     if (typeof Output === "function") {
-        sdk.outputs.Output = new Proxy(Output, {
-            construct(target, made: unknown[], newTarget) {
-                const run = currentRun();
-                if (run !== undefined) {
-                    const [, value, , isSecret] = made;
-                    unsettled.add(run);
-                    Promise.resolve(isSecret)
-                        .then(async (secret) => secret === true && learnIn(run, await value, true))
-                        .catch(() => undefined);
-                }
-                return Reflect.construct(target, made, newTarget) as object;
-            },
-        });
+        sdk.outputs.Output = learning(Output);
     }
+}
+
+/** Returns a constructor that makes outputs as `Output` does, and has the current run learn what is secret in them. */
+function learning(Output: OutputClass): OutputClass {
+    // A function with the prototype of the original, and no proxy: programs make ten outputs for each resource.
+    function Learning(...made: never[]): object {
+        // The outputs of resources and functions, which are most, come from the engine: it knows their secrets.
+        const run = (made[0] as unknown) instanceof Set ? currentRun() : undefined;
+        if (run !== undefined) {
+            unsettled.add(run);
+            Promise.resolve<unknown>(made[3]).then((isSecret) => isSecret === true && learnLater(run, made[1]), ignore);
+        }
+        return new.target === Learning ? new Output(...made) : (Reflect.construct(Output, made, new.target) as object);
+    }
+    Learning.prototype = Output.prototype as object;
+    return Object.setPrototypeOf(Learning, Output) as OutputClass;
 }
 
 /** Resolves when the values that are there have been learned; `undefined` when nothing is to be waited for. */

@@ -337,8 +337,26 @@ class Context:
         owner: str,
         declares: bool = False,
     ) -> None:
-        """Starts work as soon as everything that it refers to is known; fails it when one of that has failed."""
-        self._run.learn(inputs)
+        """Starts work as soon as everything that it refers to is known; fails it when one of that has failed.
+
+        The engine learns the secrets among the inputs when it reads them. Where that is later, or never, they are learned here.
+        """
+        try:
+            self._defer_known(work, inputs, options, start, settle, owner, declares)
+        except BaseException:
+            self._run.learn(inputs)
+            raise
+
+    def _defer_known(
+        self,
+        work: Deferred[Any],
+        inputs: Inputs,
+        options: Mapping[str, Any],
+        start: Callable[[list[str], dict[str, list[str]] | None, dict[str, Any] | None], None],
+        settle: Callback[Any],
+        owner: str,
+        declares: bool,
+    ) -> None:
         depended = dependencies_of("depends_on", options.get("depends_on"), owner)
         if "replace_with" in options:
             options = {**options, "replace_with": dependencies_of("replace_with", options["replace_with"], owner)}
@@ -358,12 +376,14 @@ class Context:
             sources = {id(source): source for trace in traces for source in trace()}
             waiting = [source for source in sources.values() if not source._done]
             if waiting:
+                self._run.learn(inputs)
                 missing = len(waiting)
                 for source in waiting:
                     source._when_done(arrived)
                 return
             failed = next((source for source in sources.values() if source._error is not None), None)
             if failed is not None:
+                self._run.learn(inputs)
                 failed._seen = True
                 settle(None, failed._error)
                 return
@@ -377,6 +397,7 @@ class Context:
                 by_property = {key: list(dict.fromkeys(urns)) for key, urns in by_property.items()}
                 start(list(dict.fromkeys(urns)), by_property or None, resolve_options(named) or None)
             except BaseException as error:  # noqa: BLE001  # it belongs to the resource, not to whoever came last
+                self._run.learn(inputs)
                 if declares and isinstance(error, Exception):
                     self._report_unreadable(error)
                 settle(None, error)
