@@ -10,7 +10,7 @@
 #   make bench ONLY=             measures, all or those figures whose names begin with ONLY
 #   make install-c PREFIX=       header, libraries, pkg-config and CMake files
 #   make lint                    formatting, lints and types
-#   make generate                the C header and the Node types; check-generated fails when they differ
+#   make generate                the C header, the Node types and the list of the public API; check-generated fails when they differ
 #   make packages                the wheel and the npm package, in build
 
 SHELL := /bin/bash
@@ -111,7 +111,7 @@ scenario-runner-c: c-library
 # The last line sums up what cargo says of each test binary. One test runs a program of the Python SDK, which .venv has.
 test-rust: $(VENV)/.complete
 	mkdir -p build
-	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test --workspace 2>&1 | tee build/test-rust.log
+	STACKWRIGHT_TEST_PYTHON=$(VENV)/bin/python $(CARGO) test --workspace --exclude stackwright-api 2>&1 | tee build/test-rust.log
 	awk '/^test result:/ { passed += $$4; failed += $$6 } END { print passed " passed, " failed " failed" }' build/test-rust.log
 
 # Property tests once more, with cases that they have never seen; NAME picks some.
@@ -170,12 +170,14 @@ lint: $(VENV)/.complete node_modules/.package-lock.json
 	$(VENV)/bin/python -m mypy
 	npx --no-install tsc --noEmit --project bindings-node/tsconfig.json
 
-# What is generated and committed: the header, and the types of the native Node module. The stubs of the native Python
+# What is generated and committed: the header, the types of the native Node module, and the list of what the engine exports. The stubs of the native Python
 # module are written by hand; a test checks them against the module.
-GENERATED := include/stackwright.h bindings-node/native.d.ts
+GENERATED := include/stackwright.h bindings-node/native.d.ts docs/api.txt
 
 generate: node
 	$(CARGO) run --quiet --package stackwright-c --example generate_header
+	RUSTDOC=$(CURDIR)/api/rustdoc $(CARGO) rustdoc --quiet --package stackwright --lib -- -Z unstable-options --output-format json
+	$(CARGO) run --quiet --package stackwright-api -- target/doc/stackwright.json > docs/api.txt
 
 check-generated: generate
 	git diff --exit-code -- $(GENERATED)

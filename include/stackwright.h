@@ -21,16 +21,6 @@
 #include <stdint.h>
 
 /**
- * The version of `sw_host_t` that this header describes.
- */
-#define SW_HOST_VERSION 1
-
-/**
- * The version of `sw_program_t` that this header describes.
- */
-#define SW_PROGRAM_VERSION 1
-
-/**
  * The version of `sw_provider_t` that this header describes.
  */
 #define SW_PROVIDER_VERSION 1
@@ -40,6 +30,16 @@
  * function that waits for anything must not be declared so.
  */
 #define SW_PROVIDER_PROMPT 1
+
+/**
+ * The version of `sw_host_t` that this header describes.
+ */
+#define SW_HOST_VERSION 1
+
+/**
+ * The version of `sw_program_t` that this header describes.
+ */
+#define SW_PROGRAM_VERSION 1
 
 /**
  * What a call came to. Codes are stable and only ever appended to.
@@ -284,17 +284,28 @@ typedef struct sw_bytes_view_t {
 } sw_bytes_view_t;
 
 /**
- * Takes the result of an asynchronous call, on a thread of the runtime.
- *
- * Called EXACTLY ONCE for each call that returned `SW_STATUS_OK`, never for one that did not, and possibly before
- * that call has returned. `result` (a NUL follows it; its data is null when there is none) and `error` (null on
- * success) are lent for the length of the callback. It must return soon and must not make a call that waits: those
- * return `SW_STATUS_MISUSE` here.
+ * How a runtime is made. Set `struct_size` to the structure's size and everything else to zero or a value.
  */
-typedef void (*sw_callback_t)(void *user_data,
-                              sw_status_t status,
-                              struct sw_bytes_view_t result,
-                              const struct sw_error_t *error);
+typedef struct sw_runtime_options_t {
+  /**
+   * `sizeof(sw_runtime_options_t)`.
+   */
+  size_t struct_size;
+  /**
+   * How many threads work; 0 for one per core.
+   */
+  uint32_t threads;
+  /**
+   * How many threads the engine has beside those for what blocks in its own work: files, keys, hashes; 0 for 512.
+   * Functions of the host that may block take none of them: each that runs has a thread of the library's to itself,
+   * as many as there are at that time, and idle threads are used again.
+   */
+  uint32_t blocking_threads;
+  /**
+   * The name of the threads; empty for `stackwright`.
+   */
+  struct sw_bytes_view_t thread_name;
+} sw_runtime_options_t;
 
 /**
  * Frees the `user_data` of a table of functions. Called once, when the library will not call the table again.
@@ -620,28 +631,17 @@ typedef struct sw_engine_options_t {
 } sw_engine_options_t;
 
 /**
- * How a runtime is made. Set `struct_size` to the structure's size and everything else to zero or a value.
+ * Takes the result of an asynchronous call, on a thread of the runtime.
+ *
+ * Called EXACTLY ONCE for each call that returned `SW_STATUS_OK`, never for one that did not, and possibly before
+ * that call has returned. `result` (a NUL follows it; its data is null when there is none) and `error` (null on
+ * success) are lent for the length of the callback. It must return soon and must not make a call that waits: those
+ * return `SW_STATUS_MISUSE` here.
  */
-typedef struct sw_runtime_options_t {
-  /**
-   * `sizeof(sw_runtime_options_t)`.
-   */
-  size_t struct_size;
-  /**
-   * How many threads work; 0 for one per core.
-   */
-  uint32_t threads;
-  /**
-   * How many threads the engine has beside those for what blocks in its own work: files, keys, hashes; 0 for 512.
-   * Functions of the host that may block take none of them: each that runs has a thread of the library's to itself,
-   * as many as there are at that time, and idle threads are used again.
-   */
-  uint32_t blocking_threads;
-  /**
-   * The name of the threads; empty for `stackwright`.
-   */
-  struct sw_bytes_view_t thread_name;
-} sw_runtime_options_t;
+typedef void (*sw_callback_t)(void *user_data,
+                              sw_status_t status,
+                              struct sw_bytes_view_t result,
+                              const struct sw_error_t *error);
 
 /**
  * Says which resources a stack is to have. Runs on a thread of its own and may block; several runs may be under way
@@ -685,6 +685,26 @@ extern "C" {
 #endif // __cplusplus
 
 /**
+ * Returns the version of the library, `0.1.0` for instance. The text lives as long as the library.
+ */
+const char *sw_version(void);
+
+/**
+ * Returns what a host that sorts errors as the reference engine does takes a status code for: `bail` when the
+ * diagnostics say what was wrong, `decrypt` or `internal`; `none` for success.
+ *
+ * The text lives as long as the library.
+ */
+const char *sw_status_class_name(int32_t status);
+
+/**
+ * Returns the name of a status code, `invalid_input` for instance; `unknown` for a code that does not exist.
+ *
+ * The text lives as long as the library.
+ */
+const char *sw_status_name(int32_t status);
+
+/**
  * Views a NUL-terminated text; a null pointer gives an empty view. The text must outlive the view.
  *
  * # Safety
@@ -723,6 +743,246 @@ struct sw_bytes_view_t sw_bytes_view(const struct sw_bytes_t *bytes);
  * `bytes` must be null or have come from this library and not have been freed.
  */
 void sw_bytes_free(struct sw_bytes_t *bytes);
+
+/**
+ * Returns what kind of error it is; `SW_STATUS_OK` for null.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+sw_status_t sw_error_kind(const struct sw_error_t *error);
+
+/**
+ * Returns the name of the kind, `invalid_input` for instance. The text lives as long as the library.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_kind_name(const struct sw_error_t *error);
+
+/**
+ * Returns the text for people; null for null.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_message(const struct sw_error_t *error);
+
+/**
+ * Returns the text that the reference engine gives such an error, for tools that match on it: one whose reason stands in
+ * the diagnostics begins with `BAIL: `. Null for null.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_reference_message(const struct sw_error_t *error);
+
+/**
+ * Returns the configuration key, as `namespace:name`, whose value the error is about; null when it is not about one.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_config_key(const struct sw_error_t *error);
+
+/**
+ * Returns the URN of the resource that the error is about; null when it is not about one.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_urn(const struct sw_error_t *error);
+
+/**
+ * Returns the provider that the error came from; null when none is known.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_provider(const struct sw_error_t *error);
+
+/**
+ * Returns the phase that failed, `create` for instance; null when none is known.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_phase(const struct sw_error_t *error);
+
+/**
+ * Returns how many pieces of advice come with the error; 0 for null.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+size_t sw_error_hint_count(const struct sw_error_t *error);
+
+/**
+ * Returns a piece of advice for people; null when there is none at `index`.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+const char *sw_error_hint(const struct sw_error_t *error, size_t index);
+
+/**
+ * Frees an error; nothing happens for null.
+ *
+ * # Safety
+ * `error` must be null or have come from this library and not have been freed.
+ */
+void sw_error_free(struct sw_error_t *error);
+
+/**
+ * Finds the value at `pointer` (RFC 6901: `/inputs/path`, `/failures/0`; empty for the whole document) and gives its
+ * JSON text as it stands in the document; null when there is no such value.
+ *
+ * Returns `SW_STATUS_INVALID_INPUT` when what was read on the way is not JSON.
+ *
+ * # Safety
+ * `document` and `pointer` must be readable, `value` writable, `error` null or writable.
+ */
+sw_status_t sw_json_get(struct sw_bytes_view_t document,
+                        struct sw_bytes_view_t pointer,
+                        struct sw_bytes_t **value,
+                        struct sw_error_t **error);
+
+/**
+ * Finds the value at `pointer` as `sw_json_get` does and gives the text of the string that it must be; null when
+ * there is no such value, or null stands there.
+ *
+ * Returns `SW_STATUS_INVALID_INPUT` when something else stands there.
+ *
+ * # Safety
+ * `document` and `pointer` must be readable, `text` writable, `error` null or writable.
+ */
+sw_status_t sw_json_text(struct sw_bytes_view_t document,
+                         struct sw_bytes_view_t pointer,
+                         struct sw_bytes_t **text,
+                         struct sw_error_t **error);
+
+/**
+ * Quotes a UTF-8 text as a JSON string.
+ *
+ * # Safety
+ * `text` must be readable, `json` writable, `error` null or writable.
+ */
+sw_status_t sw_json_quote(struct sw_bytes_view_t text, struct sw_bytes_t **json, struct sw_error_t **error);
+
+/**
+ * Makes a runtime; `options` may be null.
+ *
+ * # Safety
+ * `options` must be null or readable, `runtime` writable, `error` null or writable.
+ */
+sw_status_t sw_runtime_new(const struct sw_runtime_options_t *options,
+                           struct sw_runtime_t **runtime,
+                           struct sw_error_t **error);
+
+/**
+ * Ends a runtime: cancels what runs on it, lets each pending callback fire, then stops the threads and frees it.
+ *
+ * Returns when the last callback, program and provider function has returned; none runs afterwards, but for the
+ * `free` functions of tables whose engines, stacks and operations are freed later. Those handles may be freed before
+ * or after, and answer `SW_STATUS_MISUSE` to everything else from here on.
+ *
+ * Returns `SW_STATUS_MISUSE`, with nothing freed, when called from a callback, a program or a provider's function.
+ * Nothing happens for null.
+ *
+ * # Safety
+ * `runtime` must be null or have come from `sw_runtime_new` and not have been freed.
+ */
+sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
+
+/**
+ * Returns a number that no other call in this process has: what `give_up` of the provider's table is told.
+ *
+ * # Safety
+ * `completion` must be null (which gives 0) or not have been handed back.
+ */
+uint64_t sw_completion_id(const struct sw_completion_t *completion);
+
+/**
+ * Tells whether nobody waits for the answer any more; the completion must be handed back all the same.
+ *
+ * # Safety
+ * `completion` must be null (which gives true) or not have been handed back.
+ */
+bool sw_completion_is_cancelled(const struct sw_completion_t *completion);
+
+/**
+ * Answers a call with the JSON of its response (empty for one without fields) and frees the completion, whatever
+ * the returned status. JSON that is not a response makes the call fail.
+ *
+ * # Safety
+ * `completion` must be null or not have been handed back; `response` must be readable.
+ */
+sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
+                                  struct sw_bytes_view_t response);
+
+/**
+ * Answers a call with a failure and frees the completion, whatever the returned status.
+ *
+ * `status` is one of `sw_provider_status_t`; the message is shown unchanged.
+ *
+ * # Safety
+ * `completion` must be null or not have been handed back; `message` must be readable.
+ */
+sw_status_t sw_completion_fail(struct sw_completion_t *completion,
+                               int32_t status,
+                               struct sw_bytes_view_t message);
+
+/**
+ * Answers a call with a failure that has more to say than a message, and frees the completion, whatever the status.
+ *
+ * `failure` is JSON: `{"status": 9, "message": "…", "initFailure": {"id": "…", "inputs": {…}, "outputs": {…},
+ * "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}]}`, of which only the message is required.
+ * `initFailure` says that the resource exists but did not come up as wanted.
+ *
+ * # Safety
+ * `completion` must be null or not have been handed back; `failure` must be readable.
+ */
+sw_status_t sw_completion_fail_with(struct sw_completion_t *completion,
+                                    struct sw_bytes_view_t failure);
+
+/**
+ * Frees a completion without an answer: the call fails. Nothing happens for null.
+ *
+ * # Safety
+ * `completion` must be null or not have been handed back.
+ */
+void sw_completion_free(struct sw_completion_t *completion);
+
+/**
+ * Makes an engine.
+ *
+ * On success the tables of the packages and of the host are taken over: their `free` will be called. On failure they are not.
+ *
+ * # Safety
+ * `options` must be null or readable, with everything in it; `engine` writable, `error` null or writable.
+ */
+sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
+                          struct sw_engine_t **engine,
+                          struct sw_error_t **error);
+
+/**
+ * Lists stacks as a JSON array of `project/stack`; those of one project, or of all when `project` is empty.
+ *
+ * # Safety
+ * `engine` must be null or alive, `project` readable, `stacks` writable, `error` null or writable.
+ */
+sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
+                             struct sw_bytes_view_t project,
+                             struct sw_bytes_t **stacks,
+                             struct sw_error_t **error);
+
+/**
+ * Frees an engine; its stacks and operations go on. Nothing happens for null.
+ *
+ * # Safety
+ * `engine` must be null or have come from `sw_engine_new` and not have been freed.
+ */
+void sw_engine_free(struct sw_engine_t *engine);
 
 /**
  * Returns what the program is told of its run, as JSON: `{"project", "stack", "organization", "rootDirectory",
@@ -923,162 +1183,6 @@ sw_status_t sw_context_read_async(const struct sw_context_t *context,
                                   struct sw_error_t **error);
 
 /**
- * Makes an engine.
- *
- * On success the tables of the packages and of the host are taken over: their `free` will be called. On failure they are not.
- *
- * # Safety
- * `options` must be null or readable, with everything in it; `engine` writable, `error` null or writable.
- */
-sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
-                          struct sw_engine_t **engine,
-                          struct sw_error_t **error);
-
-/**
- * Lists stacks as a JSON array of `project/stack`; those of one project, or of all when `project` is empty.
- *
- * # Safety
- * `engine` must be null or alive, `project` readable, `stacks` writable, `error` null or writable.
- */
-sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
-                             struct sw_bytes_view_t project,
-                             struct sw_bytes_t **stacks,
-                             struct sw_error_t **error);
-
-/**
- * Frees an engine; its stacks and operations go on. Nothing happens for null.
- *
- * # Safety
- * `engine` must be null or have come from `sw_engine_new` and not have been freed.
- */
-void sw_engine_free(struct sw_engine_t *engine);
-
-/**
- * Returns what kind of error it is; `SW_STATUS_OK` for null.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-sw_status_t sw_error_kind(const struct sw_error_t *error);
-
-/**
- * Returns the name of the kind, `invalid_input` for instance. The text lives as long as the library.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-const char *sw_error_kind_name(const struct sw_error_t *error);
-
-/**
- * Returns the text for people; null for null.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-const char *sw_error_message(const struct sw_error_t *error);
-
-/**
- * Returns the text that the reference engine gives such an error, for tools that match on it: one whose reason stands in
- * the diagnostics begins with `BAIL: `. Null for null.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-const char *sw_error_reference_message(const struct sw_error_t *error);
-
-/**
- * Returns the configuration key, as `namespace:name`, whose value the error is about; null when it is not about one.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-const char *sw_error_config_key(const struct sw_error_t *error);
-
-/**
- * Returns the URN of the resource that the error is about; null when it is not about one.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-const char *sw_error_urn(const struct sw_error_t *error);
-
-/**
- * Returns the provider that the error came from; null when none is known.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-const char *sw_error_provider(const struct sw_error_t *error);
-
-/**
- * Returns the phase that failed, `create` for instance; null when none is known.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-const char *sw_error_phase(const struct sw_error_t *error);
-
-/**
- * Returns how many pieces of advice come with the error; 0 for null.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-size_t sw_error_hint_count(const struct sw_error_t *error);
-
-/**
- * Returns a piece of advice for people; null when there is none at `index`.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-const char *sw_error_hint(const struct sw_error_t *error, size_t index);
-
-/**
- * Frees an error; nothing happens for null.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
- */
-void sw_error_free(struct sw_error_t *error);
-
-/**
- * Finds the value at `pointer` (RFC 6901: `/inputs/path`, `/failures/0`; empty for the whole document) and gives its
- * JSON text as it stands in the document; null when there is no such value.
- *
- * Returns `SW_STATUS_INVALID_INPUT` when what was read on the way is not JSON.
- *
- * # Safety
- * `document` and `pointer` must be readable, `value` writable, `error` null or writable.
- */
-sw_status_t sw_json_get(struct sw_bytes_view_t document,
-                        struct sw_bytes_view_t pointer,
-                        struct sw_bytes_t **value,
-                        struct sw_error_t **error);
-
-/**
- * Finds the value at `pointer` as `sw_json_get` does and gives the text of the string that it must be; null when
- * there is no such value, or null stands there.
- *
- * Returns `SW_STATUS_INVALID_INPUT` when something else stands there.
- *
- * # Safety
- * `document` and `pointer` must be readable, `text` writable, `error` null or writable.
- */
-sw_status_t sw_json_text(struct sw_bytes_view_t document,
-                         struct sw_bytes_view_t pointer,
-                         struct sw_bytes_t **text,
-                         struct sw_error_t **error);
-
-/**
- * Quotes a UTF-8 text as a JSON string.
- *
- * # Safety
- * `text` must be readable, `json` writable, `error` null or writable.
- */
-sw_status_t sw_json_quote(struct sw_bytes_view_t text, struct sw_bytes_t **json, struct sw_error_t **error);
-
-/**
  * Asks an operation to end: what runs finishes and is recorded. A second time, running calls of providers are given
  * up. Further times, and after the end, nothing happens. May be called from callbacks.
  *
@@ -1202,90 +1306,6 @@ sw_status_t sw_operation_result(const struct sw_operation_t *operation,
 sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
                                     struct sw_bytes_t **deployment,
                                     struct sw_error_t **error);
-
-/**
- * Returns a number that no other call in this process has: what `give_up` of the provider's table is told.
- *
- * # Safety
- * `completion` must be null (which gives 0) or not have been handed back.
- */
-uint64_t sw_completion_id(const struct sw_completion_t *completion);
-
-/**
- * Tells whether nobody waits for the answer any more; the completion must be handed back all the same.
- *
- * # Safety
- * `completion` must be null (which gives true) or not have been handed back.
- */
-bool sw_completion_is_cancelled(const struct sw_completion_t *completion);
-
-/**
- * Answers a call with the JSON of its response (empty for one without fields) and frees the completion, whatever
- * the returned status. JSON that is not a response makes the call fail.
- *
- * # Safety
- * `completion` must be null or not have been handed back; `response` must be readable.
- */
-sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
-                                  struct sw_bytes_view_t response);
-
-/**
- * Answers a call with a failure and frees the completion, whatever the returned status.
- *
- * `status` is one of `sw_provider_status_t`; the message is shown unchanged.
- *
- * # Safety
- * `completion` must be null or not have been handed back; `message` must be readable.
- */
-sw_status_t sw_completion_fail(struct sw_completion_t *completion,
-                               int32_t status,
-                               struct sw_bytes_view_t message);
-
-/**
- * Answers a call with a failure that has more to say than a message, and frees the completion, whatever the status.
- *
- * `failure` is JSON: `{"status": 9, "message": "…", "initFailure": {"id": "…", "inputs": {…}, "outputs": {…},
- * "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}]}`, of which only the message is required.
- * `initFailure` says that the resource exists but did not come up as wanted.
- *
- * # Safety
- * `completion` must be null or not have been handed back; `failure` must be readable.
- */
-sw_status_t sw_completion_fail_with(struct sw_completion_t *completion,
-                                    struct sw_bytes_view_t failure);
-
-/**
- * Frees a completion without an answer: the call fails. Nothing happens for null.
- *
- * # Safety
- * `completion` must be null or not have been handed back.
- */
-void sw_completion_free(struct sw_completion_t *completion);
-
-/**
- * Makes a runtime; `options` may be null.
- *
- * # Safety
- * `options` must be null or readable, `runtime` writable, `error` null or writable.
- */
-sw_status_t sw_runtime_new(const struct sw_runtime_options_t *options,
-                           struct sw_runtime_t **runtime,
-                           struct sw_error_t **error);
-
-/**
- * Ends a runtime: cancels what runs on it, lets each pending callback fire, then stops the threads and frees it.
- *
- * Returns when the last callback, program and provider function has returned; none runs afterwards, but for the
- * `free` functions of tables whose engines, stacks and operations are freed later. Those handles may be freed before
- * or after, and answer `SW_STATUS_MISUSE` to everything else from here on.
- *
- * Returns `SW_STATUS_MISUSE`, with nothing freed, when called from a callback, a program or a provider's function.
- * Nothing happens for null.
- *
- * # Safety
- * `runtime` must be null or have come from `sw_runtime_new` and not have been freed.
- */
-sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
 
 /**
  * Opens a stack, named `project/stack`.
@@ -1481,26 +1501,6 @@ sw_status_t sw_stack_history(const struct sw_stack_t *stack,
 sw_status_t sw_stack_import(const struct sw_stack_t *stack,
                             struct sw_bytes_view_t deployment,
                             struct sw_error_t **error);
-
-/**
- * Returns what a host that sorts errors as the reference engine does takes a status code for: `bail` when the
- * diagnostics say what was wrong, `decrypt` or `internal`; `none` for success.
- *
- * The text lives as long as the library.
- */
-const char *sw_status_class_name(int32_t status);
-
-/**
- * Returns the name of a status code, `invalid_input` for instance; `unknown` for a code that does not exist.
- *
- * The text lives as long as the library.
- */
-const char *sw_status_name(int32_t status);
-
-/**
- * Returns the version of the library, `0.1.0` for instance. The text lives as long as the library.
- */
-const char *sw_version(void);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -72,7 +72,6 @@ async fn round(size: usize) -> Result<[f64; 3]> {
     ];
     for (time, (kind, program)) in times.iter_mut().zip(work) {
         // What earlier operations left for the disk to do is no cost of this one; it waits for its own writes itself.
-        #[cfg(unix)]
         rustix::fs::sync();
         let watch = Stopwatch::start();
         let result = stack::run(&thing, kind, stack::unbounded(), program).await?;

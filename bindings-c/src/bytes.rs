@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::guard::Failure;
+use crate::failure::Failure;
 
 /// Bytes that somebody else owns, valid during the call that they are passed to.
 ///

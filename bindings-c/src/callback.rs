@@ -5,8 +5,8 @@ use std::{ffi::c_void, sync::Arc};
 use crate::{
     bytes::sw_bytes_view_t,
     error::sw_error_t,
+    failure::{Failure, Outcome},
     foreign::{Gate, Inside, Place, Pointer},
-    guard::{Failure, Outcome},
     status::sw_status_t,
 };
 

@@ -14,7 +14,8 @@ use stackwright::{
 use crate::{
     bytes::{sw_bytes_t, sw_bytes_view_t},
     error::sw_error_t,
-    guard::{Failure, Growing, Outcome, Slot, guard, live, sized},
+    failure::{Failure, Outcome},
+    guard::{Growing, Slot, guard, live, sized},
     host::{Host, sw_host_t},
     provider::{Table, sw_provider_t},
     runtime::{Shared, sw_runtime_t},

@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char};
 use stackwright::Language;
 
 use crate::{
-    guard::Failure,
+    failure::Failure,
     status::{sw_status_name, sw_status_t},
 };
 

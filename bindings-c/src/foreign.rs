@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use crate::guard::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 
 /// Frees the `user_data` of a table of functions. Called once, when the library will not call the table again.
 pub type sw_free_t = Option<unsafe extern "C" fn(user_data: *mut c_void)>;

@@ -5,42 +5,11 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-use crate::{error::sw_error_t, status::sw_status_t};
-
-/// Why an entry did not do what it was asked to.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// The caller broke a rule of the ABI.
-    Misuse(String),
-    /// The engine says no.
-    Engine(stackwright::Error),
-}
-
-impl Failure {
-    pub(crate) fn misuse(message: impl Into<String>) -> Self {
-        Self::Misuse(message.into())
-    }
-
-    pub(crate) fn invalid(message: impl Into<String>) -> Self {
-        Self::Engine(stackwright::Error::invalid(message.into()))
-    }
-
-    pub(crate) fn status(&self) -> sw_status_t {
-        match self {
-            Self::Misuse(_) => sw_status_t::SW_STATUS_MISUSE,
-            Self::Engine(error) => sw_status_t::of(error.kind()),
-        }
-    }
-}
-
-impl From<stackwright::Error> for Failure {
-    fn from(error: stackwright::Error) -> Self {
-        Self::Engine(error)
-    }
-}
-
-/// The result of what an entry does.
-pub(crate) type Outcome<T> = Result<T, Failure>;
+use crate::{
+    error::sw_error_t,
+    failure::{Failure, Outcome},
+    status::sw_status_t,
+};
 
 /// Runs an entry's body, and turns its failure or panic into a status and, where the caller wants one, an error.
 ///

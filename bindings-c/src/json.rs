@@ -5,7 +5,8 @@ use serde_json::value::RawValue;
 use crate::{
     bytes::{sw_bytes_t, sw_bytes_view_t},
     error::sw_error_t,
-    guard::{Failure, Outcome, Slot, guard},
+    failure::{Failure, Outcome},
+    guard::{Slot, guard},
     status::sw_status_t,
 };
 

@@ -7,20 +7,21 @@
     reason = "the names are those of the header, so that a reader finds one in the other"
 )]
 
+pub mod version;
+mod threads;
+pub mod status;
+mod failure;
 pub mod bytes;
-pub mod callback;
-pub mod context;
-pub mod engine;
 pub mod error;
 pub mod foreign;
 pub mod guard;
-pub mod host;
+pub mod callback;
 pub mod json;
-pub mod operation;
-pub mod program;
-pub mod provider;
 pub mod runtime;
+pub mod provider;
+pub mod host;
+pub mod engine;
+pub mod context;
+pub mod program;
+pub mod operation;
 pub mod stack;
-pub mod status;
-mod threads;
-pub mod version;

@@ -12,8 +12,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     context::{error_of, sw_context_t},
+    failure::{Failure, Outcome},
     foreign::{Inside, Place, UserData, sw_free_t},
-    guard::{Failure, Growing, Outcome, sized},
+    guard::{Growing, sized},
     runtime::Shared,
     status::sw_status_t,
 };

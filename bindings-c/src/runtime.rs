@@ -13,8 +13,9 @@ use crate::{
     bytes::sw_bytes_view_t,
     callback::Delivery,
     error::sw_error_t,
+    failure::{Failure, Outcome},
     foreign::{Gate, ensure_may_block, ensure_outside},
-    guard::{Failure, Growing, Outcome, Slot, guard, sized},
+    guard::{Growing, Slot, guard, sized},
     status::sw_status_t,
     threads::Threads,
 };

@@ -6,10 +6,10 @@ use napi::{Env, Result, bindgen_prelude::Unknown};
 use napi_derive::napi;
 use stackwright::{
     Error, Opening, StackSettings,
+    config::{Config, ConfigKey, ConfigValue},
     plugin::{PluginCommand, PluginSettings},
-    project::{Config, ConfigKey, ConfigValue},
     property::{PropertyValue, json::PlainValue},
-    provider::{Capabilities, PoolSettings},
+    provider::PoolSettings,
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
     store,
@@ -20,28 +20,9 @@ use crate::{
     convert, errors,
     host::JsHost,
     program::ProgramEntry,
-    provider::JsProvider,
+    provider::{ProviderEntry, provider_of},
     stack::Stack,
 };
-
-/// A provider's object, by the façade's number.
-#[napi(object)]
-pub struct ProviderEntry {
-    /// The package.
-    pub package: String,
-    /// The façade's number of the object.
-    pub number: u32,
-    /// The methods that the object has, as bits.
-    pub methods: u32,
-    /// Whether secrets stay wrapped.
-    pub secrets: bool,
-    /// Whether values with dependencies stay so.
-    pub outputs: bool,
-    /// Whether it knows how to preview.
-    pub preview: bool,
-    /// Whether calls may wait for later registrations.
-    pub waits: bool,
-}
 
 /// A host's own encryption.
 #[napi(object)]
@@ -297,18 +278,6 @@ fn host_secrets(
     Ok(Arc::new(
         CallbackProvider::new(entry.kind.as_str(), state, host).or(others),
     ))
-}
-
-/// Makes a provider of the façade's description.
-pub(crate) fn provider_of(shared: &Arc<Shared>, entry: ProviderEntry) -> JsProvider {
-    let capabilities = Capabilities {
-        accept_secrets: entry.secrets,
-        accept_outputs: entry.outputs,
-        supports_preview: entry.preview,
-        waits_for_registrations: entry.waits,
-        ..Capabilities::all()
-    };
-    JsProvider::new(Arc::clone(shared), entry.number, entry.methods, capabilities)
 }
 
 fn plugins(settings: &EngineSettings) -> PluginSettings {

@@ -5,17 +5,17 @@
     reason = "what Node sees must be pub, and no other crate uses this one"
 )]
 
-mod bridge;
-mod convert;
-mod engine;
 mod errors;
+mod convert;
+mod registration;
+mod bridge;
+mod provider;
 mod host;
+mod program;
 mod monitor;
 mod operation;
-mod program;
-mod provider;
-mod registration;
 mod stack;
+mod engine;
 
 /// Registrations by the thousand are short-lived and cross threads, which the system's allocator is slow at.
 #[global_allocator]

@@ -13,11 +13,9 @@ use stackwright::{
 };
 
 use crate::{
-    bridge::{Answer, Bridge, Message, Shared},
+    bridge::{Answer, Bridge, Message, Run, Shared},
     convert::{self, Scope},
-    errors,
-    program::Run,
-    registration,
+    errors, registration,
 };
 
 /// Methods that wait for nothing: they are answered without a task of their own.
@@ -178,7 +176,7 @@ impl Bridge {
         #[napi(ts_arg_type = "unknown")] outputs: Unknown<'_>,
     ) -> Result<()> {
         let run = self.run(run)?;
-        let urn = Urn::parse(&urn).map_err(|error| errors::to_napi(&error))?;
+        let urn = Urn::parse(&urn).map_err(|error| errors::to_napi(&error.into()))?;
         let outputs = convert::map_of(env, &outputs, "outputs")?;
         let registering = run.monitor.register_outputs(&urn, outputs);
         self.answer_later(&run, call, async move {

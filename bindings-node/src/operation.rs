@@ -13,7 +13,10 @@ use stackwright::{
 };
 use tokio::sync::Mutex;
 
-use crate::{bridge::Shared, errors, stack::Values};
+use crate::{
+    bridge::{Shared, Values},
+    errors,
+};
 
 /// How many events cross together at most.
 const BATCH: usize = 512;

@@ -1,19 +1,18 @@
 //! Programs that run in JavaScript: started over the bridge, and told when their run is over.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use napi::Result;
 use stackwright::{
     Error, ErrorKind,
-    monitor::Monitor,
-    program::{LanguageRuntimeProgram, Program, ProgramContext, RunInfo},
+    monitor::RunInfo,
+    program::{LanguageRuntimeProgram, Program, ProgramContext},
 };
 use tokio::sync::oneshot;
-use tokio_util::task::TaskTracker;
 
 use crate::{
-    bridge::{Message, Shared},
+    bridge::{Ended, Message, Payload, Run, Shared},
     convert::{Js, Writer},
 };
 
@@ -42,46 +41,14 @@ impl ProgramEntry {
     }
 }
 
-/// How a program ended.
-pub(crate) type Ended = stackwright::Result<()>;
-
-/// A run that JavaScript has in hand.
-pub(crate) struct Run {
-    /// Where its resources go.
-    pub(crate) monitor: Monitor,
-    /// The calls whose answers are on their way.
-    pub(crate) calls: TaskTracker,
-    end: Mutex<Option<oneshot::Sender<Ended>>>,
-}
-
-impl Run {
-    /// Resolves when the engine wants no more of the run, and what it has answered has been sent.
-    async fn over(&self, context: &ProgramContext) {
-        context.ended().await;
-        self.calls.close();
-        self.calls.wait().await;
-    }
-
-    /// Ends the run; a second time does nothing.
-    pub(crate) fn finish(&self, ended: Ended) {
-        let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(end) = end {
-            // The engine may have given the program up meanwhile.
-            drop(end.send(ended));
-        }
-    }
-}
-
 /// A run that is to be started.
-pub(crate) struct Start {
-    /// The façade's number of the program.
-    pub(crate) program: u32,
+struct Start {
     info: Arc<RunInfo>,
 }
 
-impl Start {
+impl Payload for Start {
     /// Makes the object that tells a program of its run.
-    pub(crate) fn write(&self, writer: &Writer) -> Result<Js> {
+    fn write(&self, writer: &Writer) -> Result<Js> {
         let scope = writer.scope();
         let info = &*self.info;
         let object = scope.object()?;
@@ -147,21 +114,20 @@ impl Program for JsProgram {
             context.monitor.register_root_stack().await?;
         }
         let (end, mut ended) = oneshot::channel();
-        let run = Arc::new(Run {
-            monitor: context.monitor.clone(),
-            calls: TaskTracker::new(),
-            end: Mutex::new(Some(end)),
-        });
+        let run = Arc::new(Run::new(context.monitor.clone(), end));
         let number = self.shared.runs.put(Arc::clone(&run));
         let on_table = OnTable {
             shared: &self.shared,
             run: number,
         };
         let start = Start {
-            program: self.number,
             info: Arc::clone(&context.info),
         };
-        self.shared.send(Message::Program { run: number, start });
+        self.shared.send(Message::Program {
+            run: number,
+            program: self.number,
+            start: Box::new(start),
+        });
         let result = tokio::select! {
             result = &mut ended => result,
             () = run.over(&context) => {

@@ -2,19 +2,19 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use napi::{
-    Result,
-    bindgen_prelude::{ToNapiValue, TypeName},
-    sys,
-};
+use napi::Result;
 use napi_derive::napi;
 use stackwright::{
     Error,
     operation::{OperationKind, OperationOptions},
-    property::PropertyMap,
 };
 
-use crate::{bridge::Shared, errors, operation::Operation, program::ProgramEntry};
+use crate::{
+    bridge::{Shared, Values},
+    errors,
+    operation::Operation,
+    program::ProgramEntry,
+};
 
 /// A stack.
 #[napi]
@@ -27,28 +27,6 @@ impl Stack {
     /// Wraps an opened stack.
     pub(crate) const fn new(stack: stackwright::Stack, shared: Arc<Shared>) -> Self {
         Self { stack, shared }
-    }
-}
-
-/// Values on their way to JavaScript: they are made when the promise is resolved, on the right thread.
-pub struct Values {
-    pub(crate) values: PropertyMap,
-    pub(crate) shared: Arc<Shared>,
-}
-
-impl TypeName for Values {
-    fn type_name() -> &'static str {
-        "object"
-    }
-
-    fn value_type() -> napi::ValueType {
-        napi::ValueType::Object
-    }
-}
-
-impl ToNapiValue for Values {
-    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> Result<sys::napi_value> {
-        value.shared.writer(&napi::Env::from_raw(env))?.map(&value.values)
     }
 }
 

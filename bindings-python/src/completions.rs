@@ -35,7 +35,6 @@ struct Jobs {
 /// Wakes an event loop that waits for the queue.
 enum Bell {
     /// A pipe that the loop watches: ringing needs no interpreter.
-    #[cfg(unix)]
     Pipe {
         read: std::os::fd::OwnedFd,
         write: std::os::fd::OwnedFd,
@@ -49,7 +48,6 @@ enum Bell {
 impl Bell {
     fn ring(&self) {
         match self {
-            #[cfg(unix)]
             Self::Pipe { write, .. } => {
                 // A full pipe has rung already, and a closed one has nobody to wake.
                 let _rung = rustix::io::write(write, &[1]);
@@ -66,7 +64,6 @@ impl Bell {
     }
 
     fn hush(&self) {
-        #[cfg(unix)]
         if let Self::Pipe { read, .. } = self {
             let mut buffer = [0_u8; 64];
             while matches!(rustix::io::read(read, &mut buffer), Ok(count) if count == buffer.len()) {}
@@ -135,7 +132,6 @@ impl Completions {
     /// Returns the file descriptor that is readable while the queue has work.
     fn fileno(&self) -> PyResult<i32> {
         match &*self.queue.bell() {
-            #[cfg(unix)]
             Bell::Pipe { read, .. } => {
                 use std::os::fd::AsRawFd as _;
                 Ok(read.as_raw_fd())
@@ -207,17 +203,11 @@ impl Completions {
 }
 
 impl Completions {
-    #[cfg(unix)]
     fn pipe() -> PyResult<Bell> {
         use rustix::pipe::{PipeFlags, pipe_with};
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
             .map_err(|error| PyErr::from(std::io::Error::from(error)))?;
         Ok(Bell::Pipe { read, write })
-    }
-
-    #[cfg(not(unix))]
-    fn pipe() -> PyResult<Bell> {
-        Err(crate::errors::misuse("pass a function that wakes the event loop"))
     }
 }
 

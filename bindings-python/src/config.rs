@@ -5,7 +5,7 @@ use pyo3::{
     types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString},
 };
 use stackwright::{
-    project::{Config, ConfigKey, ConfigValue},
+    config::{Config, ConfigKey, ConfigValue},
     property::json::PlainValue,
 };
 

@@ -2,14 +2,10 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use pyo3::{
-    prelude::*,
-    types::{PyDict, PyString},
-};
+use pyo3::{prelude::*, types::PyDict};
 use stackwright::{
     Opening, StackSettings,
     plugin::{PluginCommand, PluginSettings},
-    program::LanguageRuntimeProgram,
     provider::PoolSettings,
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
 };
@@ -18,9 +14,10 @@ use crate::{
     completions::{Completions, Ticket},
     config::read_config,
     errors::{OrRaise as _, invalid},
-    host::{HostContext, PythonAutonamer, PythonFetch, PythonJournal, PythonStacks, python_secrets},
-    program::PythonProgram,
-    provider::{Pool, ProviderLoop, PythonInstaller, PythonProvider, PythonResolver},
+    function::{HostContext, Pool, ProviderLoop},
+    host::{PythonAutonamer, PythonFetch, PythonJournal, PythonStacks, python_secrets},
+    program::read_program,
+    provider::{PythonInstaller, PythonProvider, PythonResolver},
     runtime::Runtime,
     stack::Stack,
 };
@@ -239,29 +236,6 @@ impl Drop for Engine {
 #[pyo3(signature = (create, has_program))]
 pub(crate) fn opening_of(create: Option<bool>, has_program: bool) -> &'static str {
     Opening::of_create(create, has_program).name()
-}
-
-/// Reads a program as `stackwright` prepares it: `(start, queue or None, own_root)`, or a language runtime's address.
-pub(crate) fn read_program(
-    program: &Bound<'_, PyAny>,
-    handle: &tokio::runtime::Handle,
-) -> PyResult<Arc<dyn stackwright::program::Program>> {
-    if let Ok(address) = program.cast::<PyString>() {
-        return Ok(Arc::new(LanguageRuntimeProgram::new(address.to_str()?)));
-    }
-    let (start, queue, own_root): (Py<PyAny>, Bound<'_, PyAny>, bool) = program.extract()?;
-    let completions = if queue.is_none() {
-        None
-    } else {
-        Some(queue.cast_into::<Completions>()?)
-    };
-    let completions = completions.as_ref().map(Bound::get);
-    Ok(PythonProgram::shared(
-        start,
-        completions,
-        own_root,
-        handle.clone(),
-    ))
 }
 
 fn pool(settings: &Bound<'_, PyAny>) -> PyResult<PoolSettings> {

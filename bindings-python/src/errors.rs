@@ -1,10 +1,10 @@
 //! Errors: the engine's error becomes the Python exception of its kind, with every fact that it carries.
 
+use std::fmt;
+
 use pyo3::{IntoPyObjectExt as _, exceptions::PyRuntimeError, prelude::*, sync::PyOnceLock, types::PyModule};
 use serde_json::Value;
 use stackwright::{Error, ErrorKind, Language};
-
-use crate::host::Raised;
 
 static FROM_PARTS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -85,3 +85,56 @@ impl<T> OrRaise<T> for stackwright::Result<T> {
         self.map_err(|error| to_exception(py, &error))
     }
 }
+
+/// What a function of the host raised, with its text: to show it must not need the interpreter.
+pub(crate) struct Raised {
+    kind: Option<ErrorKind>,
+    message: String,
+    exception: Py<PyAny>,
+}
+
+impl Raised {
+    pub(crate) fn read(py: Python<'_>, raised: &PyErr) -> Self {
+        let value = raised.value(py);
+        let text = |name: &str| -> Option<String> { value.getattr(name).ok()?.extract().ok() };
+        let kind = text("kind").and_then(|name| ErrorKind::ALL.iter().find(|kind| kind.name() == name));
+        let own = kind
+            .and_then(|_| text("message"))
+            .filter(|message| !message.is_empty());
+        let message = own.unwrap_or_else(|| {
+            let own = value.str().ok().map(|text| text.to_string());
+            let own = own
+                .filter(|text| !text.is_empty())
+                .unwrap_or_else(|| raised.to_string());
+            text_with_causes(py, raised, own)
+        });
+        Self {
+            kind: kind.copied(),
+            message,
+            exception: value.clone().into_any().unbind(),
+        }
+    }
+
+    pub(crate) fn into_error(self, kind: ErrorKind) -> Error {
+        Error::new(self.kind.unwrap_or(kind), self.message.clone()).with_source(self)
+    }
+
+    /// The exception itself.
+    pub(crate) fn exception(&self) -> &Py<PyAny> {
+        &self.exception
+    }
+}
+
+impl fmt::Display for Raised {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for Raised {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl std::error::Error for Raised {}

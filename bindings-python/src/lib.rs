@@ -2,18 +2,19 @@
 //!
 //! The public face is the typed Python package around it; nothing here is meant to be used directly.
 
-mod completions;
-mod config;
-mod convert;
-mod engine;
-mod errors;
 mod gate;
-mod host;
-mod operation;
-mod program;
-mod provider;
+mod errors;
+mod convert;
+mod config;
+mod completions;
 mod runtime;
+mod function;
+mod provider;
+mod host;
+mod program;
+mod operation;
 mod stack;
+mod engine;
 
 /// Registrations by the thousand are short-lived and cross threads, which the system's allocator is slow at.
 #[global_allocator]
@@ -28,11 +29,12 @@ mod _stackwright {
         convert::{find_outputs, from_json, round_trip, to_json},
         engine::{Engine, opening_of},
         errors::error_kinds,
+        function::{Reply, Worker},
         gate::close_gate,
         operation::{Events, Operation, OperationOutcome},
         program::{Registered, Run},
         provider::{
-            Reply, ResolutionRequest, Worker,
+            ResolutionRequest,
             requests::{
                 Autonaming, CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest,
                 InvokeRequest, MappingRequest, ReadRequest, SchemaRequest, UpdateRequest,

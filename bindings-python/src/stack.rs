@@ -8,9 +8,9 @@ use stackwright::operation::{OperationKind, OperationOptions};
 use crate::{
     completions::{Completions, Ticket},
     convert,
-    engine::read_program,
     errors::{OrRaise as _, invalid},
     operation::{Operation, OperationOutcome},
+    program::read_program,
     runtime::Runtime,
 };
 

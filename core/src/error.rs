@@ -6,8 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     message::{Language, Text},
-    secrets::Redactor,
-    urn::Urn,
+    urn::{InvalidName, InvalidUrn, Urn},
 };
 
 /// A result whose error is [`Error`].
@@ -127,6 +126,18 @@ struct Inner {
     reported: bool,
 }
 
+impl From<InvalidName> for Error {
+    fn from(error: InvalidName) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
+
+impl From<InvalidUrn> for Error {
+    fn from(error: InvalidUrn) -> Self {
+        Self::invalid(error.to_string())
+    }
+}
+
 impl Error {
     /// Creates an error of `kind`; `message` starts in lower case and ends without a period.
     pub fn new(kind: ErrorKind, message: impl Into<Text>) -> Self {
@@ -237,15 +248,15 @@ impl Error {
         self.edit(|inner| inner.source = Some(Arc::new(source)))
     }
 
-    /// Takes known secrets out of the text and the hints. The cause is left out when it tells one.
+    /// Takes out of the text and the hints what `redact` replaces. A cause whose text has such a part is left out.
     #[must_use]
-    pub(crate) fn scrubbed(self, redactor: &Redactor) -> Self {
-        let scrub = |text: &String| match redactor.scrub(text) {
+    pub(crate) fn scrubbed(self, redact: impl Fn(&str) -> Cow<'_, str>) -> Self {
+        let scrub = |text: &String| match redact(text) {
             Cow::Owned(scrubbed) => Some(scrubbed),
             Cow::Borrowed(_) => None,
         };
         let told = |source: &Arc<dyn StdError + Send + Sync>| scrub(&source.to_string()).is_some();
-        let text = self.0.text.scrubbed(|text| redactor.scrub(text));
+        let text = self.0.text.scrubbed(&redact);
         let untold = self.0.source.as_ref().is_some_and(told);
         if text.is_none() && !untold && self.0.hints.iter().all(|hint| scrub(hint).is_none()) {
             return self;
@@ -407,15 +418,19 @@ mod tests {
 
     #[test]
     fn known_secrets_are_taken_out_of_message_hints_and_cause() {
-        let redactor = Redactor::new();
-        redactor.learn(["hunter2"]);
+        fn redact(text: &str) -> Cow<'_, str> {
+            match text.contains("hunter2") {
+                true => text.replace("hunter2", "[secret]").into(),
+                false => text.into(),
+            }
+        }
         let error = Error::new(ErrorKind::Program, "the password was hunter2")
             .with_hint("not hunter2")
             .with_source(std::io::Error::other("hunter2 is wrong"));
-        let scrubbed = error.scrubbed(&redactor);
+        let scrubbed = error.scrubbed(redact);
         assert!(!format!("{scrubbed:?}").contains("hunter2"), "{scrubbed:?}");
         assert!(scrubbed.message().starts_with("the password was ["));
         let harmless = Error::new(ErrorKind::Program, "no").with_source(std::io::Error::other("why"));
-        assert!(StdError::source(&harmless.scrubbed(&redactor)).is_some());
+        assert!(StdError::source(&harmless.scrubbed(redact)).is_some());
     }
 }

@@ -80,36 +80,40 @@
 
 #![forbid(unsafe_code)]
 
-mod message;
-mod error;
+#[cfg(not(target_os = "linux"))]
+compile_error!("Linux is the only system that this library is built and tested on");
 
+mod message;
+pub mod urn;
+mod error;
+pub mod token;
+pub mod step;
 pub mod diagnostic;
 pub mod runtime;
 mod transport;
-pub mod urn;
-pub mod token;
 pub mod property;
 pub mod resource;
-pub mod event;
 pub mod secrets;
-pub mod project;
+pub mod event;
+pub mod config;
 pub mod state;
 pub mod store;
 pub mod plugin;
 pub mod provider;
 pub mod policy;
 pub mod autonaming;
-pub mod executor;
+mod executor;
 pub mod plan;
-pub mod generator;
+mod generator;
 pub mod monitor;
 pub mod program;
 pub mod operation;
 mod engine;
 
-pub use engine::{Engine, EngineBuilder, Opening, Stack, StackSettings};
+pub use engine::{Engine, EngineBuilder, Stack, StackSettings};
 pub use error::{Error, ErrorClass, ErrorKind, Result};
 pub use message::{Language, Text};
+pub use operation::Opening;
 pub use store::StackName;
 
 /// The version of the reference engine that this one takes itself to be compatible with, as manifests have it.

@@ -2,12 +2,22 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::error::{Error, Result};
-
 const PREFIX: &str = "urn:pulumi:";
 
 /// The type of the component that stands for a whole stack.
 pub const ROOT_STACK_TYPE: &str = "pulumi:pulumi:Stack";
+
+/// A text that is no URN. Converts into [`crate::Error`] with the kind [`crate::ErrorKind::InvalidInput`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidUrn(String);
+
+impl fmt::Display for InvalidUrn {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "invalid URN {:?}", self.0)
+    }
+}
+
+impl std::error::Error for InvalidUrn {}
 
 /// A valid URN. Cloning shares the text.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,15 +27,15 @@ impl Urn {
     /// Checks and keeps `text`.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when the prefix or one of the three `::` separators is missing.
-    pub fn parse(text: &str) -> Result<Self> {
+    /// [`InvalidUrn`] when the prefix or one of the three `::` separators is missing.
+    pub fn parse(text: &str) -> Result<Self, InvalidUrn> {
         let valid = text
             .strip_prefix(PREFIX)
             .is_some_and(|rest| rest.matches("::").nth(2).is_some());
         if valid {
             Ok(Self(text.into()))
         } else {
-            Err(Error::invalid(format!("invalid URN {text:?}")))
+            Err(InvalidUrn(text.to_owned()))
         }
     }
 
@@ -134,9 +144,9 @@ impl std::borrow::Borrow<str> for Urn {
 }
 
 impl std::str::FromStr for Urn {
-    type Err = Error;
+    type Err = InvalidUrn;
 
-    fn from_str(text: &str) -> Result<Self> {
+    fn from_str(text: &str) -> Result<Self, InvalidUrn> {
         Self::parse(text)
     }
 }
@@ -152,6 +162,49 @@ impl<'de> serde::Deserialize<'de> for Urn {
         let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
         Self::parse(&text).map_err(serde::de::Error::custom)
     }
+}
+
+/// What is wrong with a name. Converts into [`crate::Error`] with the kind [`crate::ErrorKind::InvalidInput`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidName(String);
+
+impl fmt::Display for InvalidName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidName {}
+
+/// Tells whether a text can be the name of a project or a stack: letters, digits, `_`, `-` and `.`.
+pub(crate) fn is_plain_name(name: &str) -> bool {
+    !name.is_empty()
+        && name != "."
+        && name != ".."
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+}
+
+/// Checks that a text can be a project's name: at most 100 letters, digits, `_`, `-` and `.`.
+///
+/// # Errors
+/// [`InvalidName`] that says what is wrong.
+pub fn check_project_name(name: &str) -> Result<(), InvalidName> {
+    if name.is_empty() {
+        return Err(InvalidName("project is missing a 'name' attribute".to_owned()));
+    }
+    if name.len() > 100 {
+        return Err(InvalidName(
+            "a project name must be 100 characters or less".to_owned(),
+        ));
+    }
+    if !is_plain_name(name) {
+        return Err(InvalidName(format!(
+            "the project name {name:?} may only contain alphanumeric, hyphens, underscores, and periods"
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ use async_trait::async_trait;
 use proptest::{collection::vec, prelude::*};
 use stackwright::{
     Engine, Result, Stack, StackSettings,
-    generator::TargetSet,
     monitor::Registration,
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, from_fn},
@@ -241,6 +240,24 @@ fn aim() -> impl Strategy<Value = Aim> {
     })
 }
 
+/// Tells whether a name that may be a glob is that of a URN: `*` stands for anything but a colon, `**` for anything.
+fn matches(name: &[u8], urn: &[u8]) -> bool {
+    match (name, urn) {
+        ([b'*', b'*', rest @ ..], _) => {
+            matches(rest, urn) || urn.split_first().is_some_and(|(_, urn)| matches(name, urn))
+        }
+        ([b'*', rest @ ..], _) => {
+            matches(rest, urn)
+                || urn
+                    .split_first()
+                    .is_some_and(|(first, urn)| *first != b':' && matches(name, urn))
+        }
+        ([first, rest @ ..], [other, urn @ ..]) => first == other && matches(rest, urn),
+        ([], []) => true,
+        _ => false,
+    }
+}
+
 impl Aim {
     fn options(&self) -> OperationOptions {
         OperationOptions {
@@ -262,16 +279,21 @@ impl Aim {
 
     /// Tells whether a resource is certainly left out.
     fn leaves_out(&self, state: &ResourceState) -> bool {
-        let named: TargetSet = self.targets.iter().chain(&self.excludes).collect();
+        let named = |urn: &Urn| {
+            self.targets
+                .iter()
+                .chain(&self.excludes)
+                .any(|name| matches(name.as_bytes(), urn.as_str().as_bytes()))
+        };
         // The program may call it by its other name.
         let name = state.urn.name();
         let (first, number) = name.split_at(1);
         let other = if first == "r" { "s" } else { "r" };
         let other = state.urn.with_name(&format!("{other}{number}"));
         let worked_on = if self.targets.is_empty() {
-            !(named.contains(&state.urn) && named.contains(&other))
+            !(named(&state.urn) && named(&other))
         } else {
-            self.dependents || named.contains(&state.urn) || named.contains(&other)
+            self.dependents || named(&state.urn) || named(&other)
         };
         !(worked_on || state.is_provider() || state.urn.is_root_stack())
     }

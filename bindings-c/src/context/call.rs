@@ -10,8 +10,9 @@ use crate::{
     bytes::sw_bytes_t,
     callback::{Delivery, sw_callback_t},
     error::sw_error_t,
+    failure::{Failure, Outcome},
     foreign::ensure_may_block,
-    guard::{Failure, Outcome, Slot, guard, live},
+    guard::{Slot, guard, live},
     status::sw_status_t,
 };
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use stackwright::{Error, ErrorKind};
 
 use crate::{
-    guard::{Failure, Outcome},
+    failure::{Failure, Outcome},
     status::sw_status_t,
 };
 

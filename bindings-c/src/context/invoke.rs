@@ -13,7 +13,7 @@ use crate::{
     bytes::{sw_bytes_t, sw_bytes_view_t},
     callback::sw_callback_t,
     error::sw_error_t,
-    guard::Outcome,
+    failure::Outcome,
     status::sw_status_t,
 };
 

@@ -6,7 +6,8 @@ use super::{failed_calls::Purpose, sw_context_t};
 use crate::{
     bytes::sw_bytes_view_t,
     error::sw_error_t,
-    guard::{Failure, guard, live},
+    failure::Failure,
+    guard::{guard, live},
     status::sw_status_t,
 };
 

@@ -16,7 +16,8 @@ use crate::{
     bytes::sw_bytes_view_t,
     callback::sw_callback_t,
     error::sw_error_t,
-    guard::{Failure, Outcome, guard, live},
+    failure::{Failure, Outcome},
+    guard::{guard, live},
     status::sw_status_t,
 };
 

@@ -27,8 +27,9 @@ use stackwright::{
 
 use self::name::{NamingDocument, Proposed};
 use crate::{
+    failure::{Failure, Outcome},
     foreign::{UserData, sw_free_t},
-    guard::{Failure, Growing, Outcome, sized},
+    guard::{Growing, sized},
     provider::{Answer, Question, sw_call_t, sw_give_up_t},
     runtime::Shared,
 };

@@ -8,12 +8,12 @@ use stackwright::{
     Error, Language,
     diagnostic::{Diagnostic, Severity},
     event::{DiffKind, OperationOutcome, StepResult},
-    executor::StepOp,
     operation::OperationResult,
     property::json::{PlainMap, PlainValue, to_vec},
+    step::StepOp,
 };
 
-use crate::guard::Outcome;
+use crate::failure::Outcome;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

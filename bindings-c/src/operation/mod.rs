@@ -18,7 +18,8 @@ use crate::{
     callback::{Delivery, sw_callback_t},
     engine::Parts,
     error::sw_error_t,
-    guard::{Outcome, guard, live},
+    failure::Outcome,
+    guard::{guard, live},
     status::sw_status_t,
 };
 

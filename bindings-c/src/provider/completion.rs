@@ -6,7 +6,8 @@ use tokio::sync::oneshot;
 
 use crate::{
     bytes::sw_bytes_view_t,
-    guard::{Failure, Outcome, guard},
+    failure::{Failure, Outcome},
+    guard::guard,
     status::sw_status_t,
 };
 

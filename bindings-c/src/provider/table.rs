@@ -14,8 +14,9 @@ use super::{
     sw_provider_t,
 };
 use crate::{
+    failure::{Failure, Outcome},
     foreign::{Inside, Place, UserData},
-    guard::{Failure, Outcome, sized},
+    guard::sized,
     runtime::Shared,
 };
 

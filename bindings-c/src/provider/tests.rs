@@ -25,7 +25,7 @@ use super::{
     },
     sw_provider_t,
 };
-use crate::{bytes::sw_bytes_view_t, guard::Failure, runtime::tests::test_runtime, status::sw_status_t};
+use crate::{bytes::sw_bytes_view_t, failure::Failure, runtime::tests::test_runtime, status::sw_status_t};
 
 #[derive(Default)]
 struct Host {

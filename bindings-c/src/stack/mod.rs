@@ -13,7 +13,8 @@ use crate::{
     bytes::sw_bytes_view_t,
     engine::{Parts, Secrets, sw_engine_t},
     error::sw_error_t,
-    guard::{Failure, Outcome, Slot, guard, live},
+    failure::{Failure, Outcome},
+    guard::{Slot, guard, live},
     program::{Entry, sw_program_t},
     status::sw_status_t,
 };

@@ -6,14 +6,14 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use stackwright::{
     Error, Opening, StackSettings,
+    config::{Config, ConfigKey, ConfigValue},
     program::{LanguageRuntimeProgram, Program},
-    project::{Config, ConfigKey, ConfigValue},
     secrets::SecretsProvider,
 };
 
 use crate::{
     engine::Secrets,
-    guard::{Failure, Outcome},
+    failure::{Failure, Outcome},
 };
 
 #[derive(Default, Deserialize)]

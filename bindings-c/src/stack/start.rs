@@ -12,7 +12,8 @@ use super::sw_stack_t;
 use crate::{
     bytes::sw_bytes_view_t,
     error::sw_error_t,
-    guard::{Failure, Outcome, Slot, guard, live},
+    failure::{Failure, Outcome},
+    guard::{Slot, guard, live},
     operation::sw_operation_t,
     program::{Entry, Run, sw_program_t},
     status::sw_status_t,

@@ -8,7 +8,8 @@ use super::sw_stack_t;
 use crate::{
     bytes::{sw_bytes_t, sw_bytes_view_t},
     error::sw_error_t,
-    guard::{Failure, Outcome, Slot, guard, live},
+    failure::{Failure, Outcome},
+    guard::{Slot, guard, live},
     status::sw_status_t,
 };
 

@@ -6,8 +6,6 @@ use stackwright::{Error, property::PropertyMap};
 use crate::{
     convert::{Js, Writer},
     errors,
-    program::Start,
-    provider::Request,
 };
 
 /// The places of one message in the list: tag, number, a, b.
@@ -26,6 +24,12 @@ mod tag {
     pub(super) const HOST_DROPPED: f64 = 8.0;
 }
 
+/// The contents of a message, which become a JavaScript value on the JavaScript thread.
+pub(crate) trait Payload: Send {
+    /// Makes the value.
+    fn write(&self, writer: &Writer) -> Result<Js>;
+}
+
 /// A message to JavaScript.
 pub(crate) enum Message {
     /// The answer to a call that JavaScript numbered.
@@ -34,12 +38,17 @@ pub(crate) enum Message {
     ProviderCall {
         call: u32,
         provider: u32,
-        request: Request,
+        method: u32,
+        request: Box<dyn Payload>,
     },
     /// Nobody waits for a provider call's answer any more.
     ProviderGivenUp(u32),
     /// A program is to be run.
-    Program { run: u32, start: Start },
+    Program {
+        run: u32,
+        program: u32,
+        start: Box<dyn Payload>,
+    },
     /// A program is to end: its operation has failed or was cancelled.
     ProgramStop(u32),
     /// A program will not be run any more.
@@ -83,12 +92,12 @@ impl Message {
             Self::ProviderCall {
                 call,
                 provider,
+                method,
                 request,
             } => {
                 // One number for object and method: the façade takes them apart.
-                let target = scope.number(f64::from(provider * 32 + request.method()))?;
-                let request = crate::provider::write_request(&request, writer)?;
-                (tag::PROVIDER_CALL, call, target, request)
+                let target = scope.number(f64::from(provider * 32 + method))?;
+                (tag::PROVIDER_CALL, call, target, request.write(writer)?)
             }
             Self::ProviderGivenUp(call) => (
                 tag::PROVIDER_GIVEN_UP,
@@ -96,8 +105,8 @@ impl Message {
                 scope.undefined()?,
                 scope.undefined()?,
             ),
-            Self::Program { run, start } => {
-                let program = scope.number(f64::from(start.program))?;
+            Self::Program { run, program, start } => {
+                let program = scope.number(f64::from(program))?;
                 (tag::PROGRAM, run, program, start.write(writer)?)
             }
             Self::ProgramStop(run) => (tag::PROGRAM_STOP, run, scope.undefined()?, scope.undefined()?),

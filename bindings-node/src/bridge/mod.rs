@@ -5,6 +5,8 @@
 
 mod message;
 mod pending;
+mod run;
+mod values;
 
 use std::{
     collections::HashMap,
@@ -24,11 +26,13 @@ use napi_derive::napi;
 use stackwright::monitor::Monitor;
 use tokio::runtime::Handle;
 
-pub(crate) use message::{Answer, Message};
+pub(crate) use message::{Answer, Message, Payload};
 pub(crate) use pending::Pending;
+pub(crate) use run::{Ended, Run};
+pub use values::Values;
 
 use crate::{
-    convert::{self, Reader, Scope, Writer},
+    convert::{self, Js, Reader, Scope, Writer},
     errors, registration,
 };
 
@@ -36,6 +40,12 @@ use crate::{
 type Wake = ThreadsafeFunction<(), Unknown<'static>, (), Status, false, true>;
 /// Makes instances of the façade's value classes.
 type Revive = FunctionRef<FnArgs<(u32, (), (), ())>, Unknown<'static>>;
+
+/// A call that JavaScript has not answered.
+pub(crate) trait Question: Send {
+    /// Gives the answer to the caller that waits.
+    fn answer(self: Box<Self>, reader: &Reader, succeeded: bool, value: Js);
+}
 
 /// What both sides of one engine's road share.
 pub(crate) struct Shared {
@@ -47,9 +57,9 @@ pub(crate) struct Shared {
     /// Node's own runtime for native work.
     handle: Handle,
     /// Provider calls that JavaScript has not answered.
-    pub(crate) provider_calls: Pending<crate::provider::Asked>,
+    pub(crate) provider_calls: Pending<Box<dyn Question>>,
     /// Programs that run in JavaScript.
-    pub(crate) runs: Pending<Arc<crate::program::Run>>,
+    pub(crate) runs: Pending<Arc<Run>>,
     /// The monitors of runs whose programs have ended, as long as their operations go on.
     ended_runs: Mutex<HashMap<u32, Monitor>>,
 }

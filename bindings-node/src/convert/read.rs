@@ -299,7 +299,7 @@ impl Reader {
 
     fn resource_reference(&self, value: Js) -> Result<PropertyValue> {
         let urn = self.text_field(value, "urn")?.unwrap_or_default();
-        let urn = Urn::parse(&urn).map_err(|error| Error::from_reason(error.message()))?;
+        let urn = Urn::parse(&urn).map_err(|error| Error::from_reason(error.to_string()))?;
         let id = match self.field(value, "id")? {
             None => None,
             Some(id) if self.scope.kind(id)? == ValueType::napi_string => {
@@ -330,8 +330,8 @@ impl Reader {
             element,
             secret: self.bool_field(value, "secret")?.unwrap_or_default(),
             dependencies: dependencies
-                .collect::<stackwright::Result<_>>()
-                .map_err(|error| Error::from_reason(error.message()))?,
+                .collect::<std::result::Result<_, _>>()
+                .map_err(|error| Error::from_reason(error.to_string()))?,
         };
         Ok(PropertyValue::Output(output.into()))
     }

@@ -15,11 +15,10 @@ use stackwright::{
     },
 };
 
-use super::{method, package, views};
+use super::{ProviderEntry, method, package, provider_of, views};
 use crate::{
     bridge::Shared,
     convert::{Js, Reader},
-    engine::{ProviderEntry, provider_of},
 };
 
 /// An answer, by the shape that it has.

@@ -8,7 +8,7 @@ mod views;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use napi::Result;
+use napi_derive::napi;
 use stackwright::{
     Error, ErrorKind,
     property::PropertyMap,
@@ -25,7 +25,7 @@ pub(crate) use answer::Answered;
 pub(crate) use request::Request;
 
 use crate::{
-    bridge::{Message, Shared},
+    bridge::{Message, Question, Shared},
     convert::{Js, Reader},
 };
 
@@ -89,10 +89,41 @@ pub(crate) mod method {
 }
 
 /// The names of provider methods: a provider's `methods` has bit N set when it has the Nth.
-#[napi_derive::napi(catch_unwind)]
+#[napi(catch_unwind)]
 #[must_use]
 pub fn provider_methods() -> Vec<String> {
     method::NAMES.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// A provider's object, by the façade's number.
+#[napi(object)]
+pub struct ProviderEntry {
+    /// The package.
+    pub package: String,
+    /// The façade's number of the object.
+    pub number: u32,
+    /// The methods that the object has, as bits.
+    pub methods: u32,
+    /// Whether secrets stay wrapped.
+    pub secrets: bool,
+    /// Whether values with dependencies stay so.
+    pub outputs: bool,
+    /// Whether it knows how to preview.
+    pub preview: bool,
+    /// Whether calls may wait for later registrations.
+    pub waits: bool,
+}
+
+/// Makes a provider of the façade's description.
+pub(crate) fn provider_of(shared: &Arc<Shared>, entry: ProviderEntry) -> JsProvider {
+    let capabilities = Capabilities {
+        accept_secrets: entry.secrets,
+        accept_outputs: entry.outputs,
+        supports_preview: entry.preview,
+        waits_for_registrations: entry.waits,
+        ..Capabilities::all()
+    };
+    JsProvider::new(Arc::clone(shared), entry.number, entry.methods, capabilities)
 }
 
 /// A provider whose methods run on the JavaScript thread.
@@ -105,7 +136,7 @@ pub(crate) struct JsProvider {
 }
 
 /// A call that JavaScript has not answered.
-pub(crate) struct Asked {
+struct Asked {
     method: u32,
     shared: Arc<Shared>,
     /// What absent answers fall back to: the inputs asked for.
@@ -115,16 +146,15 @@ pub(crate) struct Asked {
     reply: oneshot::Sender<ProviderResult<Answered>>,
 }
 
-impl Asked {
-    /// Gives the answer to whoever waits.
-    pub(crate) fn answer(self, reader: &Reader, succeeded: bool, value: Js) {
+impl Question for Asked {
+    fn answer(self: Box<Self>, reader: &Reader, succeeded: bool, value: Js) {
         let Self {
             method,
             shared,
             inputs,
             views,
             reply,
-        } = self;
+        } = *self;
         let result = if succeeded {
             let read = views::steps(reader, value).and_then(|steps| {
                 views.publish_with_answer(steps);
@@ -192,13 +222,13 @@ impl JsProvider {
         let method = request.method();
         let inputs = request.fallback();
         let views = request.views();
-        let call = self.shared.provider_calls.put(Asked {
+        let call = self.shared.provider_calls.put(Box::new(Asked {
             method,
             shared: Arc::clone(&self.shared),
             inputs,
             views,
             reply,
-        });
+        }));
         let give_up = GiveUp {
             shared: &self.shared,
             number: call,
@@ -206,7 +236,8 @@ impl JsProvider {
         self.shared.send(Message::ProviderCall {
             call,
             provider: self.number,
-            request,
+            method,
+            request: Box::new(request),
         });
         let result = answer.await;
         drop(give_up);
@@ -381,9 +412,4 @@ fn unchecked(request: CheckRequest) -> CheckResponse {
 
 fn missing(method: &str, resource_type: &str) -> ProviderError {
     ProviderError::unimplemented(format!("the provider of {resource_type} has no method {method}"))
-}
-
-/// Writes a request as the façade's methods take it.
-pub(crate) fn write_request(request: &Request, writer: &crate::convert::Writer) -> Result<Js> {
-    request.write(writer)
 }

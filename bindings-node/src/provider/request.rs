@@ -12,7 +12,10 @@ use stackwright::{
 };
 
 use super::{method, views};
-use crate::convert::{Js, Writer};
+use crate::{
+    bridge::Payload,
+    convert::{Js, Writer},
+};
 
 /// Writes which resource a request is about.
 macro_rules! subject {
@@ -123,9 +126,11 @@ impl Request {
             _ => Views::default(),
         }
     }
+}
 
+impl Payload for Request {
     /// Makes the object, or the text or list that some questions of the host are.
-    pub(super) fn write(&self, writer: &Writer) -> Result<Js> {
+    fn write(&self, writer: &Writer) -> Result<Js> {
         let object = writer.scope().object()?;
         match self {
             Self::CheckConfig(request) | Self::Check(request) => check(writer, object, request)?,

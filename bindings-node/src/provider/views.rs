@@ -3,8 +3,8 @@
 use napi::{Result, sys::ValueType};
 use stackwright::{
     event::OperationStatus,
-    executor::StepOp,
     provider::{View, ViewName, ViewStep, Views},
+    step::StepOp,
 };
 
 use super::answer::detailed_diff;

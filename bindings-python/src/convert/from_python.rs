@@ -274,7 +274,7 @@ pub(crate) fn ciphertext(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> 
 
 /// Reads a URN.
 pub(crate) fn urn(py: Python<'_>, text: &str) -> PyResult<Urn> {
-    Urn::parse(text).or_raise(py)
+    Urn::parse(text).map_err(stackwright::Error::from).or_raise(py)
 }
 
 /// Lists the outputs and resources that are anywhere in `inputs`, each with the name of the input that it is in.

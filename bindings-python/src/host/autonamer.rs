@@ -8,7 +8,7 @@ use stackwright::{
     provider::{Autonaming, AutonamingMode},
 };
 
-use super::{HostContext, HostFunction};
+use crate::function::{HostContext, HostFunction};
 
 /// An autonamer written in Python.
 pub(crate) struct PythonAutonamer(HostFunction);

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use pyo3::{prelude::*, pybacked::PyBackedBytes};
 use stackwright::{ErrorKind, property::hash::Fetch};
 
-use super::{HostContext, HostFunction};
+use crate::function::{HostContext, HostFunction};
 
 /// A fetcher written in Python.
 pub(crate) struct PythonFetch(HostFunction);

@@ -13,8 +13,8 @@ use stackwright::{
     },
 };
 
-use super::{HostContext, HostFunction};
-use crate::{completions::Completions, provider::ProviderLoop};
+use crate::function::{HostContext, HostFunction};
+use crate::{completions::Completions, function::ProviderLoop};
 
 /// A journal receiver written in Python; it is given JSON texts, which `stackwright.journal` makes objects of.
 pub(crate) struct PythonJournal(HostFunction);

@@ -9,8 +9,8 @@ use stackwright::{
     secrets::{CallbackProvider, SecretsCallbacks, SecretsProvider},
 };
 
-use super::{HostContext, HostFunction};
 use crate::errors::invalid;
+use crate::function::{HostContext, HostFunction};
 
 struct PythonSecrets {
     encrypt: HostFunction,

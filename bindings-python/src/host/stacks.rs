@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use pyo3::prelude::*;
 use stackwright::{ErrorKind, property::PropertyMap, provider::builtin::StackReader};
 
-use super::{HostContext, HostFunction};
 use crate::convert;
+use crate::function::{HostContext, HostFunction};
 
 /// A stack reader written in Python.
 pub(crate) struct PythonStacks {

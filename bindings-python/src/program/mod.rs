@@ -7,10 +7,10 @@ mod secrets;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pyo3::prelude::*;
+use pyo3::{prelude::*, types::PyString};
 use stackwright::{
     Error, ErrorKind,
-    program::{Program, ProgramContext},
+    program::{LanguageRuntimeProgram, Program, ProgramContext},
 };
 use tokio::{runtime::Handle, sync::oneshot};
 
@@ -128,4 +128,24 @@ impl Program for PythonProgram {
             )),
         }
     }
+}
+
+/// Reads a program as `stackwright` prepares it: `(start, queue or None, own_root)`, or a language runtime's address.
+pub(crate) fn read_program(program: &Bound<'_, PyAny>, handle: &Handle) -> PyResult<Arc<dyn Program>> {
+    if let Ok(address) = program.cast::<PyString>() {
+        return Ok(Arc::new(LanguageRuntimeProgram::new(address.to_str()?)));
+    }
+    let (start, queue, own_root): (Py<PyAny>, Bound<'_, PyAny>, bool) = program.extract()?;
+    let completions = if queue.is_none() {
+        None
+    } else {
+        Some(queue.cast_into::<Completions>()?)
+    };
+    let completions = completions.as_ref().map(Bound::get);
+    Ok(PythonProgram::shared(
+        start,
+        completions,
+        own_root,
+        handle.clone(),
+    ))
 }

@@ -8,7 +8,7 @@ use stackwright::{
 };
 
 use super::ResolutionRequest;
-use crate::host::{HostContext, HostFunction};
+use crate::function::{HostContext, HostFunction};
 
 /// An installer written in Python; what it has no function for is answered without entering Python.
 pub(crate) struct PythonInstaller {

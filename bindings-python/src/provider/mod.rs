@@ -2,7 +2,6 @@
 
 mod call;
 mod installer;
-mod pool;
 pub(crate) mod requests;
 mod resolver;
 mod responses;
@@ -18,12 +17,10 @@ use stackwright::provider::{
 };
 
 pub(crate) use self::{
-    call::{Caller, Method, ProviderLoop, Reply},
     installer::PythonInstaller,
-    pool::{Pool, Worker},
     resolver::{PythonResolver, ResolutionRequest},
 };
-use crate::host::HostContext;
+use crate::function::{Caller, HostContext, Method};
 
 /// A provider written in Python. Methods that it does not define are answered without entering Python.
 pub(crate) struct PythonProvider {

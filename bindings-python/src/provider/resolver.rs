@@ -14,8 +14,8 @@ use stackwright::{
 
 use super::PythonProvider;
 use crate::{
+    function::{HostContext, HostFunction},
     gate,
-    host::{HostContext, HostFunction},
 };
 
 /// Which plugin is needed.

@@ -3,9 +3,9 @@
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyType};
 use stackwright::{
     event::OperationStatus,
-    executor::StepOp,
     property::PropertyMap,
     provider::{View, ViewName, ViewStep, Views},
+    step::StepOp,
 };
 
 use super::responses::detailed_diff;

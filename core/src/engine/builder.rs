@@ -4,8 +4,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use crate::{
     autonaming::Autonamer,
-    engine::{Engine, EngineParts, fetch::HttpFetch, service::EngineService},
+    engine::{Engine, fetch::HttpFetch},
     error::{Error, Result},
+    monitor::EngineService,
+    operation::EngineParts,
     plugin::PluginSettings,
     property::hash::Fetch,
     provider::{

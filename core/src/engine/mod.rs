@@ -2,9 +2,6 @@
 
 mod builder;
 mod fetch;
-mod opening;
-mod parts;
-mod service;
 mod settings;
 mod stack;
 mod supplied;
@@ -13,14 +10,12 @@ use std::sync::Arc;
 
 use crate::{
     error::{Error, Result},
+    operation::{EngineParts, Opening},
     secrets::{PassphraseProvider, SecretsProvider},
     store::{StackName, list_stacks},
 };
 
 pub use builder::EngineBuilder;
-pub use opening::Opening;
-pub(crate) use opening::{create_unless_there, explained};
-pub(crate) use parts::EngineParts;
 pub use settings::StackSettings;
 pub use stack::Stack;
 

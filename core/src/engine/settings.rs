@@ -6,13 +6,14 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::{
-    engine::Opening,
+    config::Config,
     error::{Error, Result},
+    operation::Opening,
     program::Program,
-    project::Config,
     secrets::SecretsProvider,
     state::journal::JournalReceiver,
-    store::{ORGANIZATION, StackName, is_plain_name},
+    store::{ORGANIZATION, StackName},
+    urn::is_plain_name,
 };
 
 /// How long the name of a tag may be.

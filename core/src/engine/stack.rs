@@ -11,11 +11,14 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
-    engine::{EngineParts, Opening, StackSettings, supplied::supply},
+    engine::{StackSettings, supplied::supply},
     error::{Error, ErrorKind, Result},
     event::EventSink,
     executor::Control,
-    operation::{Frame, Operation, OperationKind, OperationOptions, Session, SessionLease, StackContext},
+    operation::{
+        EngineParts, Frame, Opening, Operation, OperationKind, OperationOptions, Session, SessionLease,
+        StackContext,
+    },
     program::Program,
     property::PropertyMap,
     secrets::SecretsProvider,

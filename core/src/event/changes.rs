@@ -4,13 +4,13 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use crate::{
     event::{DiffKind, StepMetadata},
-    executor::StepOp,
     property::{
         PropertyMap, PropertyValue,
         path::{PathElement, PropertyPath},
     },
     resource::ResourceState,
     secrets::Redactor,
+    step::StepOp,
 };
 
 /// What stands in the place of a secret.

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use crate::{event::StepMetadata, executor::StepOp};
+use crate::{event::StepMetadata, step::StepOp};
 
 /// Counts steps that succeeded. Shared by all tasks of one operation.
 ///

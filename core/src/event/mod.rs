@@ -7,7 +7,7 @@ mod policy;
 mod resource;
 mod step_result;
 mod stream;
-pub mod tree;
+pub(crate) mod tree;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,15 +16,21 @@ use crate::{diagnostic::Diagnostic, runtime::Timestamp};
 pub use changes::PropertyChange;
 pub use counts::ChangeCounts;
 pub use json::EventJson;
-pub use policy::{
-    EnforcementLevel, PolicyFindings, PolicyName, PolicyQuestion, PolicyRemediation, PolicySeverity,
-    PolicyViolation,
-};
-pub use resource::{
-    DetailedDiff, DiffKind, OperationStatus, PropertyDiff, StateMetadata, StepEvent, StepMetadata,
-};
-pub use step_result::{StepError, StepResult, StepStatus};
-pub use stream::{EventSink, EventStream};
+pub use policy::EnforcementLevel;
+pub use policy::PolicyFindings;
+pub use policy::PolicyName;
+pub use policy::PolicyQuestion;
+pub use policy::PolicyRemediation;
+pub use policy::PolicySeverity;
+pub use policy::PolicyViolation;
+pub use resource::StateMetadata;
+pub use resource::StepEvent;
+pub use resource::StepMetadata;
+pub use resource::{DetailedDiff, DiffKind, OperationStatus, PropertyDiff};
+pub use step_result::StepError;
+pub use step_result::{StepResult, StepStatus};
+pub(crate) use stream::EventSink;
+pub use stream::EventStream;
 pub use tree::StepTree;
 pub(crate) use tree::render;
 

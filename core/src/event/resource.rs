@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use smol_str::SmolStr;
 
-use crate::{executor::StepOp, resource::ResourceState};
+use crate::{resource::ResourceState, step::StepOp};
 
 /// How one property differs; the names are those of the protocol and of the event log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]

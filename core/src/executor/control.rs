@@ -12,7 +12,7 @@ use crate::{error::Error, urn::Urn};
 
 /// Why a run fails.
 #[derive(Clone, Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// A step failed; its diagnostic has been given.
     Step(Error),
     /// The generator refused something and ended the run; its diagnostic has been given.
@@ -50,7 +50,7 @@ impl Failure {
 
 /// The shared switches of one run. They only ever go from off to on.
 #[derive(Clone, Default)]
-pub struct Control(Arc<Switches>);
+pub(crate) struct Control(Arc<Switches>);
 
 #[derive(Default)]
 struct Switches {
@@ -77,7 +77,7 @@ impl Control {
     }
 
     /// Records a failure; `stop` says whether other work must not start any more.
-    pub fn fail(&self, mut failure: Failure, stop: bool) {
+    pub(crate) fn fail(&self, mut failure: Failure, stop: bool) {
         let error = failure.error_mut();
         let users = self.0.first_users.lock().unwrap_or_else(PoisonError::into_inner);
         let user = error.urn().and_then(|urn| users.get(urn)).cloned();
@@ -98,13 +98,13 @@ impl Control {
 
     /// Tells whether anything has failed.
     #[must_use]
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.0.failed.get().is_some()
     }
 
     /// Returns what has failed, in order.
     #[must_use]
-    pub fn failures(&self) -> Vec<Failure> {
+    pub(crate) fn failures(&self) -> Vec<Failure> {
         self.0
             .failures
             .lock()
@@ -113,7 +113,7 @@ impl Control {
     }
 
     /// Asks for an end: what runs finishes. A second time, running calls are given up.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         if self.0.asked.swap(true, Ordering::SeqCst) {
             self.0.terminated.cancel();
         }
@@ -124,24 +124,24 @@ impl Control {
 
     /// Tells whether an end was asked for.
     #[must_use]
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.0.asked.load(Ordering::SeqCst)
     }
 
     /// Tells whether running calls are given up.
     #[must_use]
-    pub fn is_terminated(&self) -> bool {
+    pub(crate) fn is_terminated(&self) -> bool {
         self.0.terminated.is_cancelled()
     }
 
     /// Tells whether no new step may start.
     #[must_use]
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.0.stopped.is_cancelled()
     }
 
     /// Resolves when no new step may start.
-    pub async fn stopped(&self) {
+    pub(crate) async fn stopped(&self) {
         self.0.stopped.cancelled().await;
     }
 
@@ -151,12 +151,12 @@ impl Control {
     }
 
     /// Resolves when an end is asked for.
-    pub async fn cancelled(&self) {
+    pub(crate) async fn cancelled(&self) {
         self.0.cancelled.cancelled().await;
     }
 
     /// Resolves when running calls are given up.
-    pub async fn terminated(&self) {
+    pub(crate) async fn terminated(&self) {
         self.0.terminated.cancelled().await;
     }
 }

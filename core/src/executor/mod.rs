@@ -3,7 +3,6 @@
 mod apply;
 mod control;
 mod heed;
-mod op;
 mod outcome;
 mod record;
 mod refresh;
@@ -24,18 +23,16 @@ use rustc_hash::FxHashMap;
 use crate::{
     diagnostic::Diagnostic,
     event::{ChangeCounts, EventSink, StepResult},
-    property::PropertyMap,
     resource::ResourceState,
     runtime::{Runtime, Timestamp},
     state::{Journal, StateRef},
     urn::Urn,
 };
 
-pub use control::{Control, Failure};
-pub use op::StepOp;
-pub use outcome::{StepFailure, StepOutcome};
+pub(crate) use control::{Control, Failure};
+pub(crate) use outcome::{StepFailure, StepOutcome};
 pub(crate) use schedule::run_in_order;
-pub use step::{Step, StepDetail, is_default_provider_name};
+pub(crate) use step::{Step, StepDetail, is_default_provider_name};
 
 use slots::{Call, Counting, Slot, Slots, StallReport};
 use views::ViewBook;
@@ -46,7 +43,7 @@ const QUESTIONS_PER_STEP: usize = 16;
 
 /// What the user's options say to the executor.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ExecutorOptions {
+pub(crate) struct ExecutorOptions {
     /// Nothing is created, changed, deleted or written.
     pub preview: bool,
     /// How many steps work at a time; 0 and `i32::MAX` mean no limit.
@@ -66,7 +63,7 @@ pub struct ExecutorOptions {
 /// Runs steps: announces each, calls its provider, records what came of it, and reports it.
 ///
 /// The order is fixed: the beginning is durable before the provider is called, and the end before anybody learns of it.
-pub struct Executor {
+pub(crate) struct Executor {
     options: ExecutorOptions,
     runtime: Runtime,
     events: EventSink,
@@ -88,7 +85,7 @@ pub struct Executor {
 impl Executor {
     /// Creates an executor.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         options: ExecutorOptions,
         runtime: Runtime,
         events: EventSink,
@@ -121,55 +118,55 @@ impl Executor {
 
     /// Returns the options.
     #[must_use]
-    pub fn options(&self) -> &ExecutorOptions {
+    pub(crate) fn options(&self) -> &ExecutorOptions {
         &self.options
     }
 
     /// Returns what starts, stops and ends the run.
     #[must_use]
-    pub fn control(&self) -> &Control {
+    pub(crate) fn control(&self) -> &Control {
         &self.control
     }
 
     /// Returns where events go.
     #[must_use]
-    pub fn events(&self) -> &EventSink {
+    pub(crate) fn events(&self) -> &EventSink {
         &self.events
     }
 
     /// Returns the journal; `None` during previews.
     #[must_use]
-    pub fn journal(&self) -> Option<&Journal> {
+    pub(crate) fn journal(&self) -> Option<&Journal> {
         self.journal.as_ref()
     }
 
     /// Returns the runtime.
     #[must_use]
-    pub fn runtime(&self) -> &Runtime {
+    pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
     /// Tells whether nothing may be changed.
     #[must_use]
-    pub fn is_preview(&self) -> bool {
+    pub(crate) fn is_preview(&self) -> bool {
         self.options.preview
     }
 
     /// Returns what has been counted so far.
     #[must_use]
-    pub fn counts(&self) -> &ChangeCounts {
+    pub(crate) fn counts(&self) -> &ChangeCounts {
         &self.counts
     }
 
     /// Tells whether a failed call left the state of some real thing unknown.
     #[must_use]
-    pub fn maybe_corrupt(&self) -> bool {
+    pub(crate) fn maybe_corrupt(&self) -> bool {
         self.maybe_corrupt.load(Ordering::Relaxed)
     }
 
     /// Returns a resource that this run has registered or read.
     #[must_use]
-    pub fn published(&self, urn: &Urn) -> Option<Arc<ResourceState>> {
+    pub(crate) fn published(&self, urn: &Urn) -> Option<Arc<ResourceState>> {
         self.published_record(urn).map(|record| record.state)
     }
 
@@ -203,13 +200,13 @@ impl Executor {
 
     /// Takes the steps that changed something or failed, in the order in which they ended.
     #[must_use]
-    pub fn take_steps(&self) -> Vec<StepResult> {
+    pub(crate) fn take_steps(&self) -> Vec<StepResult> {
         std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns an executor with other options and maybe another journal, but the same events, switches and slots.
     #[must_use]
-    pub fn with_options(&self, options: ExecutorOptions, journal: Option<Journal>) -> Self {
+    pub(crate) fn with_options(&self, options: ExecutorOptions, journal: Option<Journal>) -> Self {
         let (runtime, events) = (self.runtime.clone(), self.events.clone());
         Self {
             views: self.views.clone(),
@@ -220,7 +217,7 @@ impl Executor {
     }
 
     /// Takes over what another executor of the same run has counted and done.
-    pub fn absorb(&self, other: &Self) {
+    pub(crate) fn absorb(&self, other: &Self) {
         self.counts.merge(&other.counts);
         self.maybe_corrupt
             .fetch_or(other.maybe_corrupt(), Ordering::Relaxed);
@@ -232,7 +229,7 @@ impl Executor {
     }
 
     /// Says something to people.
-    pub fn diagnose(&self, diagnostic: Diagnostic) {
+    pub(crate) fn diagnose(&self, diagnostic: Diagnostic) {
         self.events.diagnostic(diagnostic);
     }
 
@@ -261,11 +258,5 @@ impl Executor {
     /// Resolves when running provider calls are to be given up.
     pub(crate) async fn terminated(&self) {
         self.control.terminated().await;
-    }
-
-    /// Returns the outputs that a resource has in this run.
-    #[must_use]
-    pub fn outputs_of(&self, urn: &Urn) -> Option<PropertyMap> {
-        self.published(urn).map(|state| state.outputs.clone())
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::{
     error::Error,
     event::OperationStatus,
-    executor::StepOp,
     message::Text,
     provider::{ProviderError, ProviderStatus},
     resource::ResourceState,
     state::StateRef,
+    step::StepOp,
 };
 
 /// What applying a step gave, before it is recorded.
@@ -27,16 +27,14 @@ pub(crate) struct Applied {
 
 /// What a finished step leaves to its chain and to the registration behind it.
 #[derive(Clone, Debug, Default)]
-pub struct StepOutcome {
+pub(crate) struct StepOutcome {
     /// The record that there is now.
     pub new: Option<StateRef>,
-    /// What a refresh came to; otherwise the step's own operation.
-    pub result_op: Option<StepOp>,
 }
 
 /// Why a step failed.
 #[derive(Clone, Debug)]
-pub struct StepFailure {
+pub(crate) struct StepFailure {
     /// Why it failed: the provider's own words, unchanged, where the provider failed.
     pub message: Text,
     /// What is known of the real thing.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::{
     error::Error,
-    executor::{Executor, Failure, Step, StepFailure, StepOp},
+    executor::{Executor, Failure, Step, StepFailure},
     resource::{PendingOperationKind, ResourceState},
     state::{JournalRecord, OperationId, StateId, StateMark, StateRef, may_elide},
+    step::StepOp,
 };
 
 impl Executor {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::{
     event::{DetailedDiff, DiffKind},
-    executor::{Executor, Step, StepFailure, StepOp, outcome::Applied},
+    executor::{Executor, Step, StepFailure, outcome::Applied},
     property::path::reset_all,
     provider::{DiffChanges, DiffRequest, InitFailure},
     resource::ResourceState,
+    step::StepOp,
 };
 
 impl Executor {

@@ -11,9 +11,10 @@ use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
     event::{EventPayload, OperationStatus, StateMetadata, StepError, StepEvent, StepMetadata, StepResult},
-    executor::{Executor, Failure, Step, StepFailure, StepOp},
+    executor::{Executor, Failure, Step, StepFailure},
     resource::ResourceState,
     state::{JournalRecord, OperationId, StateRef},
+    step::StepOp,
 };
 
 impl Executor {
@@ -104,7 +105,7 @@ impl Executor {
                         false => failure.status,
                     },
                     refused: false,
-                    error: error.clone().scrubbed(self.events.redactor()),
+                    error: error.clone().scrubbed(|text| self.events.redactor().scrub(text)),
                 }),
             };
             self.changed
@@ -162,7 +163,10 @@ impl Executor {
             failure: Some(StepError {
                 status: OperationStatus::Ok,
                 refused: true,
-                error: refusal.error().clone().scrubbed(self.events.redactor()),
+                error: refusal
+                    .error()
+                    .clone()
+                    .scrubbed(|text| self.events.redactor().scrub(text)),
             }),
         });
     }
@@ -238,7 +242,7 @@ impl Executor {
     ///
     /// # Errors
     /// When the entry cannot be made durable.
-    pub async fn record_outputs(
+    pub(crate) async fn record_outputs(
         &self,
         step: &Step,
         new: StateRef,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use crate::{
     diagnostic::{Diagnostic, Severity},
     event::OperationStatus,
-    executor::{Executor, Step, StepFailure, StepOp, StepOutcome, outcome::Applied, slots::Call},
+    executor::{Executor, Step, StepFailure, StepOutcome, outcome::Applied, slots::Call},
     message::Message,
     provider::{ProviderStatus, PublishedView},
     resource::ResourceState,
     state::{JournalRecord, OperationId, StateRef},
+    step::StepOp,
 };
 
 impl Executor {
@@ -21,7 +22,7 @@ impl Executor {
         clippy::manual_async_fn,
         reason = "it would keep its argument twice, and very many run at the same time"
     )]
-    pub fn run_chain(
+    pub(crate) fn run_chain(
         &self,
         mut chain: Vec<Step>,
     ) -> impl Future<Output = Result<StepOutcome, StepFailure>> + Send {
@@ -49,7 +50,7 @@ impl Executor {
     ///
     /// # Errors
     /// The step's failure, after it has been reported and recorded.
-    pub async fn run_step(&self, step: &mut Step) -> Result<StepOutcome, StepFailure> {
+    pub(crate) async fn run_step(&self, step: &mut Step) -> Result<StepOutcome, StepFailure> {
         let slot = match self.counted_step(step) {
             Some(call) => Some(self.slots.acquire(call).await),
             None => None,
@@ -169,15 +170,7 @@ impl Executor {
             self.emit_outputs(step, result_op, new.as_ref(), kept);
             self.follow(step, new.as_ref(), published).await?;
             // The record is gone, as its provider says; the failed step of a view fails the deletion all the same.
-            return of_views.map_or_else(
-                || {
-                    Ok(StepOutcome {
-                        new,
-                        result_op: Some(result_op),
-                    })
-                },
-                Err,
-            );
+            return of_views.map_or_else(|| Ok(StepOutcome { new }), Err);
         };
         let failure = StepFailure {
             status: OperationStatus::PartialFailure,

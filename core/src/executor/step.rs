@@ -4,16 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     event::DetailedDiff,
-    executor::StepOp,
     provider::{ProviderHandle, Views},
     resource::ResourceState,
     state::StateRef,
+    step::StepOp,
     urn::Urn,
 };
 
 /// One decided change of one record. Steps of one chain run one after the other.
 #[derive(Clone)]
-pub struct Step {
+pub(crate) struct Step {
     /// What it does.
     pub op: StepOp,
     /// The resource.
@@ -46,7 +46,7 @@ pub struct Step {
 
 /// What some kinds of steps need beside what all have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StepDetail {
+pub(crate) struct StepDetail {
     /// Create: the old copy stays, marked, until the end of the operation.
     pub pending_delete: bool,
     /// Delete: the record stays, marked, until its replacement is created.
@@ -70,7 +70,7 @@ pub struct StepDetail {
 impl Step {
     /// Creates a step of which only the operation, the old and the new record matter.
     #[must_use]
-    pub fn new(op: StepOp, old: Option<StateRef>, new: Option<Arc<ResourceState>>) -> Option<Self> {
+    pub(crate) fn new(op: StepOp, old: Option<StateRef>, new: Option<Arc<ResourceState>>) -> Option<Self> {
         let urn = new
             .as_ref()
             .map(|state| state.urn.clone())
@@ -95,14 +95,14 @@ impl Step {
 
     /// Sets the provider.
     #[must_use]
-    pub fn with_provider(mut self, provider: Option<ProviderHandle>) -> Self {
+    pub(crate) fn with_provider(mut self, provider: Option<ProviderHandle>) -> Self {
         self.provider = provider;
         self
     }
 
     /// Sets what differs.
     #[must_use]
-    pub fn with_diff(
+    pub(crate) fn with_diff(
         mut self,
         keys: Vec<String>,
         diffs: Vec<String>,
@@ -116,14 +116,14 @@ impl Step {
 
     /// Sets what the step's kind needs beside.
     #[must_use]
-    pub fn with_detail(mut self, detail: StepDetail) -> Self {
+    pub(crate) fn with_detail(mut self, detail: StepDetail) -> Self {
         self.detail = detail;
         self
     }
 
     /// Returns the record that tells type, provider and parent: the new one, else the old one.
     #[must_use]
-    pub fn subject(&self) -> Option<&Arc<ResourceState>> {
+    pub(crate) fn subject(&self) -> Option<&Arc<ResourceState>> {
         self.new
             .as_ref()
             .or_else(|| self.old.as_ref().map(|old| &old.state))
@@ -131,13 +131,13 @@ impl Step {
 
     /// Tells whether it is a step on a view, which does no work of its own.
     #[must_use]
-    pub fn is_view(&self) -> bool {
+    pub(crate) fn is_view(&self) -> bool {
         self.subject().is_some_and(|state| state.view_of.is_some())
     }
 
     /// Tells whether people see the step as one change of one resource.
     #[must_use]
-    pub fn is_logical(&self) -> bool {
+    pub(crate) fn is_logical(&self) -> bool {
         match self.op {
             StepOp::CreateReplacement
             | StepOp::DeleteReplaced
@@ -159,7 +159,7 @@ impl Step {
 
     /// Tells whether people did not ask for the step: default providers and bookkeeping.
     #[must_use]
-    pub fn is_internal(&self) -> bool {
+    pub(crate) fn is_internal(&self) -> bool {
         self.detail.internal
             || self.op == StepOp::RemovePendingReplace
             || self
@@ -170,6 +170,6 @@ impl Step {
 
 /// Tells whether a provider's name is one that the engine makes for default providers.
 #[must_use]
-pub fn is_default_provider_name(name: &str) -> bool {
+pub(crate) fn is_default_provider_name(name: &str) -> bool {
     name == "default" || name.starts_with("default_")
 }

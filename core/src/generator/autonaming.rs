@@ -11,7 +11,7 @@ use crate::{
 impl Generator {
     /// Has the names of real things proposed.
     #[must_use]
-    pub fn with_autonamer(self, autonamer: Option<Arc<dyn Autonamer>>) -> Self {
+    pub(crate) fn with_autonamer(self, autonamer: Option<Arc<dyn Autonamer>>) -> Self {
         Self { autonamer, ..self }
     }
 

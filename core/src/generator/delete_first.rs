@@ -5,13 +5,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    executor::{Step, StepDetail, StepFailure, StepOp},
+    executor::{Step, StepDetail, StepFailure},
     generator::{
         Claims, Generator, RegisterOutcome, Unanswered, dependents::Dependent, difference::Difference,
         gone::Gone, planned::step, register::Registering,
     },
     resource::ResourceState,
     state::StateRef,
+    step::StepOp,
     urn::Urn,
 };
 

@@ -5,10 +5,11 @@ use std::sync::{Arc, PoisonError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    executor::{Step, StepDetail, StepOp, run_in_order},
+    executor::{Step, StepDetail, run_in_order},
     generator::{Generator, gone::Gone},
     resource::ResourceState,
     state::{StateId, StateRef},
+    step::StepOp,
 };
 
 /// A record that is to be deleted, with its position in the base and the kind of its step.
@@ -18,7 +19,7 @@ impl Generator {
     /// Deletes every record that this run has not dealt with, and the old halves of its replacements.
     ///
     /// Failures have been reported when this returns; the control tells whether there were any.
-    pub async fn delete_leftovers(&self) {
+    pub(crate) async fn delete_leftovers(&self) {
         let Some((condemned, _)) = self.spare(self.condemned(&self.still_needed()), Vec::new()).await else {
             return;
         };

@@ -8,7 +8,6 @@ use std::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    executor::StepOp,
     generator::{
         Generator, Unanswered,
         build::new_state,
@@ -18,6 +17,7 @@ use crate::{
     },
     resource::{Goal, ResourceState},
     state::{Circles, DependencyGraph, StateRef, stable_order, valid_order},
+    step::StepOp,
     urn::Urn,
 };
 
@@ -82,7 +82,7 @@ impl Generator {
     /// Deletes all that the program has registered, and all that it has not.
     ///
     /// Failures have been reported when this returns; the control tells whether there were any.
-    pub async fn delete_everything(&self) {
+    pub(crate) async fn delete_everything(&self) {
         let spared = self.still_needed();
         let is_spared = |removal: &Removal| {
             let old = removal.old.as_ref();

@@ -10,7 +10,7 @@ use crate::{
 
 /// What becomes of an update that would delete every resource because the program has registered none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EmptyProgram {
+pub(crate) enum EmptyProgram {
     /// It deletes them.
     #[default]
     Allowed,
@@ -28,7 +28,7 @@ const CACHED: &str = "a module that registers resources when it is imported regi
 impl EmptyProgram {
     /// Returns the treatment that an operation's options ask for.
     #[must_use]
-    pub const fn of(allowed: Option<bool>, is_preview: bool) -> Self {
+    pub(crate) const fn of(allowed: Option<bool>, is_preview: bool) -> Self {
         match (allowed, is_preview) {
             (Some(true), _) | (None, false) => Self::Allowed,
             (_, true) => Self::Warned,

@@ -3,10 +3,10 @@
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
-    executor::StepOp,
     generator::{Generator, Unanswered, deletion::Condemned, dependents::Dependent},
     message::Message,
     state::StateRef,
+    step::StepOp,
     urn::Urn,
 };
 
@@ -16,7 +16,7 @@ impl Generator {
     /// # Errors
     /// [`ErrorKind::Failed`] when something is to be deleted that has hooks for that: which, has been said then, and
     /// nothing has been deleted. Failures of deletions have been reported when this returns.
-    pub async fn delete_without_program(&self) -> crate::error::Result<()> {
+    pub(crate) async fn delete_without_program(&self) -> crate::error::Result<()> {
         let condemned = self.condemned(&self.still_needed());
         let Some((condemned, _)) = self.spare(condemned, Vec::new()).await else {
             return Ok(());

@@ -3,9 +3,10 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use crate::{
-    executor::{Step, StepOp},
+    executor::Step,
     generator::{Generator, RegisterOutcome, Unanswered, build::new_state, register::Registering},
     state::StateRef,
+    step::StepOp,
 };
 
 impl Generator {

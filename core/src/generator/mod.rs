@@ -5,6 +5,7 @@
 
 mod autonaming;
 mod build;
+mod claim_guard;
 mod claims;
 mod delete_first;
 mod deletion;
@@ -49,18 +50,19 @@ use crate::{
     urn::Urn,
 };
 
-pub use claims::Claim;
+pub(crate) use claim_guard::ClaimGuard;
+pub(crate) use claims::Claim;
 pub(crate) use claims::Claims;
-pub use empty::EmptyProgram;
-pub use purpose::Purpose;
+pub(crate) use empty::EmptyProgram;
+pub(crate) use purpose::Purpose;
 pub(crate) use targets::References;
-pub use targets::{TargetSet, Targeting};
+pub(crate) use targets::Targeting;
 
 use build::new_state;
 
 /// What the user's options say to the generator.
 #[derive(Clone, Debug, Default)]
-pub struct GeneratorOptions {
+pub(crate) struct GeneratorOptions {
     /// The stack's name.
     pub stack: String,
     /// What becomes of an update that would delete every resource because the program has registered none.
@@ -82,7 +84,7 @@ pub struct GeneratorOptions {
 }
 
 /// Turns goals into steps and hands them to the executor.
-pub struct Generator {
+pub(crate) struct Generator {
     options: GeneratorOptions,
     base: Arc<Base>,
     claims: Claims,
@@ -103,7 +105,7 @@ pub struct Generator {
 
 /// How a registration that was answered came out.
 #[derive(Clone, Debug)]
-pub struct RegisterOutcome {
+pub(crate) struct RegisterOutcome {
     /// The record; in previews as far as it is known.
     pub state: Arc<ResourceState>,
     /// False when the step failed and the run goes on all the same.
@@ -116,7 +118,7 @@ pub struct RegisterOutcome {
 
 /// Why a registration is not answered.
 #[derive(Clone, Debug)]
-pub enum Unanswered {
+pub(crate) enum Unanswered {
     /// The run is ending; the registration stays unanswered until the monitor shuts down.
     Ending,
 }
@@ -124,7 +126,7 @@ pub enum Unanswered {
 impl Generator {
     /// Creates a generator over what was recorded.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         options: GeneratorOptions,
         base: Arc<Base>,
         executor: Arc<Executor>,
@@ -148,37 +150,37 @@ impl Generator {
 
     /// Has each registration, and in the end all of them together, looked at by policy packs.
     #[must_use]
-    pub fn with_policies(self, policies: Option<Arc<Policies>>) -> Self {
+    pub(crate) fn with_policies(self, policies: Option<Arc<Policies>>) -> Self {
         Self { policies, ..self }
     }
 
     /// Returns what the user's options say.
     #[must_use]
-    pub fn options(&self) -> &GeneratorOptions {
+    pub(crate) fn options(&self) -> &GeneratorOptions {
         &self.options
     }
 
     /// Returns the executor.
     #[must_use]
-    pub fn executor(&self) -> &Arc<Executor> {
+    pub(crate) fn executor(&self) -> &Arc<Executor> {
         &self.executor
     }
 
     /// Returns the providers of this run.
     #[must_use]
-    pub fn registry(&self) -> &Arc<ProviderRegistry> {
+    pub(crate) fn registry(&self) -> &Arc<ProviderRegistry> {
         &self.registry
     }
 
     /// Returns what was recorded before this run.
     #[must_use]
-    pub fn base(&self) -> &Arc<Base> {
+    pub(crate) fn base(&self) -> &Arc<Base> {
         &self.base
     }
 
     /// Tells whether a resource was registered in this run.
     #[must_use]
-    pub fn is_registered(&self, urn: &Urn) -> bool {
+    pub(crate) fn is_registered(&self, urn: &Urn) -> bool {
         self.claims.is_seen(urn)
     }
 
@@ -187,25 +189,15 @@ impl Generator {
         self.claims.seen()
     }
 
-    /// Gives a claim back that does not become a registration: nobody waits for it, and it was never made.
-    pub fn abandon(&self, claim: &Claim) {
-        if self.executor.control().is_stopped() {
-            // What depends on it ends as it does.
-            self.claims.finish(&claim.urn, false);
-        } else {
-            self.claims.withdraw(claim);
-        }
-    }
-
     /// Answers a claimed registration whose provider failed while the run goes on.
-    pub fn skip(&self, claim: Claim, goal: &Goal) -> RegisterOutcome {
-        self.claims.finish(&claim.urn, false);
-        skipped(Arc::new(new_state(goal, claim.urn, None)))
+    pub(crate) fn skip(&self, claim: ClaimGuard, goal: &Goal) -> Result<RegisterOutcome, Unanswered> {
+        let skipped = skipped(Arc::new(new_state(goal, claim.urn().clone(), None)));
+        claim.end(Ok(skipped))
     }
 
     /// Waits for the registrations of `urns` and of what is below the components among them; then returns the custom
     /// resources that these stand for. URNs that nobody has registered are left out.
-    pub async fn settled(&self, urns: &[Urn]) -> Vec<Urn> {
+    pub(crate) async fn settled(&self, urns: &[Urn]) -> Vec<Urn> {
         self.claims.settled(urns).await
     }
 

@@ -3,10 +3,11 @@
 use std::sync::{Arc, PoisonError};
 
 use crate::{
-    executor::{Step, StepOp},
+    executor::Step,
     generator::{Generator, Purpose, Unanswered},
     property::PropertyMap,
     state::StateRef,
+    step::StepOp,
     urn::Urn,
 };
 
@@ -39,7 +40,7 @@ impl Generator {
     ///
     /// # Errors
     /// When the component is not waiting for its outputs, or the run is ending.
-    pub async fn register_outputs(&self, urn: &Urn, outputs: PropertyMap) -> Result<(), Unanswered> {
+    pub(crate) async fn register_outputs(&self, urn: &Urn, outputs: PropertyMap) -> Result<(), Unanswered> {
         let urn = &self.registered_urn(urn);
         if self.may_leave_out() && self.claims.is_unrecorded(urn) {
             return Ok(());
@@ -128,7 +129,7 @@ impl Generator {
 
     /// Records the stack's outputs, after all steps. When anything failed or the run was cancelled, what it did not
     /// publish stays as it was; a run that deletes everything publishes none.
-    pub async fn finish_stack_outputs(&self) -> Option<PropertyMap> {
+    pub(crate) async fn finish_stack_outputs(&self) -> Option<PropertyMap> {
         let mut stacks: Vec<Component> = {
             let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
             let stacks = components.extract_if(|urn, _| urn.is_root_stack());

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::{
-    executor::{Step, StepDetail, StepOp},
+    executor::{Step, StepDetail},
     generator::{
         Generator, Purpose, RegisterOutcome, Unanswered, difference::Difference, register::Registering,
     },
     provider::ProviderHandle,
     resource::ResourceState,
     state::StateRef,
+    step::StepOp,
     urn::Urn,
 };
 

@@ -15,7 +15,7 @@ use crate::{
 impl Generator {
     /// Says what the run does about plans.
     #[must_use]
-    pub fn with_planning(self, planning: Option<Arc<Planning>>) -> Self {
+    pub(crate) fn with_planning(self, planning: Option<Arc<Planning>>) -> Self {
         Self { planning, ..self }
     }
 
@@ -126,7 +126,7 @@ impl Generator {
 
     /// Reports the resources of which the plan expected steps that nobody has seen. After a failure there would be many,
     /// and none of them would say why.
-    pub fn end_plan(&self) {
+    pub(crate) fn end_plan(&self) {
         let Some(planning) = &self.planning else { return };
         if self.has_ended_early() {
             return;

@@ -96,7 +96,7 @@ impl Generator {
     /// Asks all packs what they think of all resources together.
     ///
     /// Violations have been told when this returns; the control knows of mandatory ones.
-    pub async fn analyze_stack(&self) {
+    pub(crate) async fn analyze_stack(&self) {
         let Some(policies) = &self.policies else { return };
         let root = Urn::root_stack(&self.options.stack, &self.options.project);
         let states = self.executor.all_published();

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::{
-    executor::{Step, StepDetail, StepOp},
+    executor::{Step, StepDetail},
     generator::{Generator, Purpose, Unanswered, register::Registering},
     provider::ProviderHandle,
     resource::{Goal, ProviderReference},
     state::StateRef,
+    step::StepOp,
     urn::Urn,
 };
 

@@ -11,7 +11,7 @@ use crate::{
 
 /// What the registrations of a run are for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Purpose {
+pub(crate) enum Purpose {
     /// Every resource is brought to what the program says.
     #[default]
     Update,

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use crate::{
-    executor::{Step, StepOp},
-    generator::{
-        Claim, Generator, Purpose, RegisterOutcome, Unanswered, build::new_state, register::FinishOnDrop,
-    },
+    executor::Step,
+    generator::{Claim, ClaimGuard, Generator, Purpose, RegisterOutcome, Unanswered, build::new_state},
     resource::{Goal, ResourceState},
     state::StateRef,
+    step::StepOp,
     token::ResourceId,
     urn::Urn,
 };
@@ -18,22 +17,15 @@ impl Generator {
     ///
     /// # Errors
     /// When the request must stay unanswered because the run is ending.
-    pub async fn read(
+    pub(crate) async fn read(
         &self,
-        claim: Claim,
+        mut guard: ClaimGuard,
         goal: Goal,
         id: ResourceId,
     ) -> Result<RegisterOutcome, Unanswered> {
-        let urn = claim.urn.clone();
-        let mut finish = FinishOnDrop {
-            generator: self,
-            urn: &urn,
-            succeeded: false,
-        };
+        let claim = guard.begin();
         let outcome = self.read_claimed(claim, goal, id).await;
-        finish.succeeded = matches!(&outcome, Ok(outcome) if outcome.succeeded);
-        drop(finish);
-        outcome
+        guard.end(outcome)
     }
 
     async fn read_claimed(

@@ -6,7 +6,7 @@ use smol_str::format_smolstr;
 
 use crate::{
     error::{Error, Result},
-    executor::{ExecutorOptions, Failure, Step, StepDetail, StepOp, run_in_order},
+    executor::{ExecutorOptions, Failure, Step, StepDetail, run_in_order},
     generator::{
         Generator, Purpose, Unanswered,
         purpose::{Approached, is_managed},
@@ -14,6 +14,7 @@ use crate::{
     },
     resource::{Goal, ProviderReference, ResourceState},
     state::{Ledger, OperationId, StateRef},
+    step::StepOp,
     urn::Urn,
 };
 
@@ -65,7 +66,7 @@ impl Generator {
     /// Reads what the program has not registered. One that cannot be read does not keep the others from being read.
     ///
     /// Failures have been reported when this returns; the control tells whether there were any.
-    pub async fn refresh_leftovers(&self) {
+    pub(crate) async fn refresh_leftovers(&self) {
         let targeting = self.options.targeting.as_ref();
         let chosen = targeting.map(|targeting| targeting.chosen(self.base.records()));
         let records = self.base.records().iter().enumerate();
@@ -130,7 +131,7 @@ impl Generator {
 
     /// Cuts what points to what is gone, as the end of a refresh does; also forgets interrupted operations other than
     /// creations.
-    pub async fn settle_refresh(&self) {
+    pub(crate) async fn settle_refresh(&self) {
         let Some(journal) = self.executor.journal() else {
             return;
         };

@@ -1,10 +1,7 @@
 //! What was refused before it became a step: results show it beside the steps.
 
 use crate::{
-    executor::{Failure, StepOp},
-    generator::Generator,
-    resource::ResourceState,
-    token::TypeToken,
+    executor::Failure, generator::Generator, resource::ResourceState, step::StepOp, token::TypeToken,
     urn::Urn,
 };
 

@@ -5,9 +5,9 @@ use std::{ops::ControlFlow, sync::Arc};
 use rustc_hash::FxHashSet;
 
 use crate::{
-    executor::{Step, StepOp},
+    executor::Step,
     generator::{
-        Claim, Generator, RegisterOutcome, Unanswered,
+        Claim, ClaimGuard, Generator, RegisterOutcome, Unanswered,
         build::new_state,
         claims::{Awaited, Refusal},
         difference::{Difference, Verdict},
@@ -18,6 +18,7 @@ use crate::{
     provider::{Autonaming, ProviderHandle},
     resource::{Goal, ProviderReference},
     state::StateRef,
+    step::StepOp,
     urn::Urn,
 };
 
@@ -46,11 +47,11 @@ impl Generator {
     ///
     /// # Errors
     /// When the claim is refused; it has been reported, and the run ends.
-    pub fn claim(&self, goal: &Goal) -> Result<Claim, Unanswered> {
+    pub(crate) fn claim(self: &Arc<Self>, goal: &Goal) -> Result<ClaimGuard, Unanswered> {
         let needs = self.may_find_circles().then(|| dependencies_of(goal));
         let (stack, project) = (&self.options.stack, &self.options.project);
         let refusal = match self.claims.claim(goal, needs, stack, project, &self.base) {
-            Ok(claim) => return Ok(claim),
+            Ok(claim) => return Ok(ClaimGuard::new(self, claim)),
             Err(refusal) => refusal,
         };
         Err(match refusal {
@@ -76,29 +77,27 @@ impl Generator {
     ///
     /// # Errors
     /// When the registration must stay unanswered because the run is ending.
-    pub async fn register(&self, claim: Claim, goal: Box<Goal>) -> Result<RegisterOutcome, Unanswered> {
-        let urn = claim.urn.clone();
-        // A registration that is dropped half-way must not leave others waiting for it.
-        let finish = FinishOnDrop {
-            generator: self,
-            urn: &urn,
-            succeeded: false,
-        };
+    pub(crate) async fn register(
+        &self,
+        mut guard: ClaimGuard,
+        goal: Box<Goal>,
+    ) -> Result<RegisterOutcome, Unanswered> {
+        let claim = guard.begin();
         if self.executor.control().is_stopped() {
-            return finish.end(Err(Unanswered::Ending));
+            return guard.end(Err(Unanswered::Ending));
         }
         // Very many may be on their way. While they wait for others, and while their steps run, nothing of how the steps
         // are found is held, which therefore has a room of its own.
-        let skipped = match self.await_dependencies(&urn, &goal).await {
+        let skipped = match self.await_dependencies(&claim.urn, &goal).await {
             Ok(skipped) => skipped,
-            Err(unanswered) => return finish.end(Err(unanswered)),
+            Err(unanswered) => return guard.end(Err(unanswered)),
         };
         let planned = match Box::pin(self.generate(claim, goal, skipped)).await {
             Ok(Decision::Run(planned)) => planned,
-            Ok(Decision::Answer(outcome)) => return finish.end(Ok(outcome)),
-            Err(unanswered) => return finish.end(Err(unanswered)),
+            Ok(Decision::Answer(outcome)) => return guard.end(Ok(outcome)),
+            Err(unanswered) => return guard.end(Err(unanswered)),
         };
-        finish.end(self.run(planned).await)
+        guard.end(self.run(planned).await)
     }
 
     /// Finds the steps. `skipped` is what the registration is answered with when it is not tried.
@@ -358,24 +357,4 @@ pub(super) fn dependencies_of(goal: &Goal) -> Vec<Urn> {
     let provider = goal.provider.rsplit_once("::").map(|(urn, _)| urn);
     targets.extend(provider.and_then(|urn| Urn::parse(urn).ok()));
     targets
-}
-
-/// Ends a registration however its task ends.
-pub(super) struct FinishOnDrop<'a> {
-    pub(super) generator: &'a Generator,
-    pub(super) urn: &'a Urn,
-    pub(super) succeeded: bool,
-}
-
-impl FinishOnDrop<'_> {
-    fn end(mut self, outcome: Result<RegisterOutcome, Unanswered>) -> Result<RegisterOutcome, Unanswered> {
-        self.succeeded = matches!(&outcome, Ok(outcome) if outcome.succeeded);
-        outcome
-    }
-}
-
-impl Drop for FinishOnDrop<'_> {
-    fn drop(&mut self) {
-        self.generator.claims.finish(self.urn, self.succeeded);
-    }
 }

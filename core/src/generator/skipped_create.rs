@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::{
-    executor::{Step, StepDetail, StepOp},
+    executor::{Step, StepDetail},
     generator::{Generator, RegisterOutcome, Unanswered, build::new_state, register::dependencies_of},
     resource::Goal,
     state::{StateId, StateRef},
+    step::StepOp,
     urn::Urn,
 };
 

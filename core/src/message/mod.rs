@@ -11,7 +11,7 @@ pub use language::Language;
 
 pub(crate) use sdk::text_of_program;
 
-/// A text of a diagnostic or an error. Most texts are the same for tools and for people; a text made of a [`Message`] is
+/// A text of a diagnostic or an error. Most texts are the same for tools and for people; a text made of a `Message` is
 /// not.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Text(Form);

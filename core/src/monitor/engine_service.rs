@@ -26,8 +26,7 @@ impl Monitor {
 
     /// Takes a program's word for which resource is the root.
     pub(super) fn set_root_resource(&self, request: &SetRootResourceRequest) -> Result<(), WireStatus> {
-        let urn =
-            Urn::parse(&request.urn).map_err(|error| WireStatus::invalid(error.message().to_owned()))?;
+        let urn = Urn::parse(&request.urn).map_err(|error| WireStatus::invalid(error.to_string()))?;
         self.set_root(urn);
         Ok(())
     }

@@ -12,13 +12,14 @@ mod grpc;
 mod in_flight;
 mod invoke;
 mod json;
-mod open_claim;
 mod package_source;
 mod packages;
 mod parents;
+mod plugin_service;
 mod read;
 mod register;
 mod registration;
+mod run_info;
 mod status;
 mod version_range;
 mod wire;
@@ -36,7 +37,6 @@ use crate::{
     executor::Failure,
     generator::Generator,
     message::text_of_program,
-    program::RunInfo,
     property::{PropertyMap, PropertyValue, hash::Fetch},
     runtime::Runtime,
     secrets::Redactor,
@@ -46,7 +46,10 @@ use crate::{
 pub(crate) use engine_service::{diagnostic_of, require_version};
 pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
-pub use registration::{Invoke, PackageChoice, Read, Registered, Registration};
+pub(crate) use plugin_service::EngineService;
+pub use registration::PackageChoice;
+pub use registration::{Invoke, Read, Registered, Registration};
+pub use run_info::RunInfo;
 pub use status::WireStatus;
 
 use defaults::DefaultProviders;
@@ -91,7 +94,7 @@ struct Shared {
 impl Monitor {
     /// Creates the monitor of one run.
     #[must_use]
-    pub fn new(generator: Arc<Generator>, run: Arc<RunInfo>, fetch: Arc<dyn Fetch>) -> Self {
+    pub(crate) fn new(generator: Arc<Generator>, run: Arc<RunInfo>, fetch: Arc<dyn Fetch>) -> Self {
         let defaults = DefaultProviders::new(&run, generator.base());
         Self(Arc::new(Shared {
             generator,

@@ -3,12 +3,11 @@
 use std::future::Future;
 
 use crate::{
-    generator::RegisterOutcome,
+    generator::{ClaimGuard, RegisterOutcome},
     monitor::{
         Monitor, Read, Registered, Registration, WireStatus,
         defaults::Wanted,
         in_flight::Flight,
-        open_claim::OpenClaim,
         register::{Refused, goal_of},
     },
     resource::{Goal, PropertyDependencies, ResourceOptions},
@@ -34,21 +33,21 @@ impl Monitor {
     async fn look(
         &self,
         read: Read,
-        claim: OpenClaim,
+        claim: ClaimGuard,
         mut goal: Box<Goal>,
     ) -> Result<RegisterOutcome, Refused> {
         let package = read.resource_type.package().to_owned();
         let what = Wanted::Read(claim.urn(), read.resource_type.as_str());
         let Some(serving) = self.provider_for(&package, &read.package, what).await? else {
-            return Ok(self.0.generator.skip(claim.hand_over(), &goal));
+            return self.0.generator.skip(claim, &goal).map_err(Refused::Unanswered);
         };
         goal.provider = serving.text;
         self.heed("inputs", &goal.inputs)?;
-        let outcome = self.0.generator.read(claim.hand_over(), *goal, read.id).await;
+        let outcome = self.0.generator.read(claim, *goal, read.id).await;
         outcome.map_err(Refused::Unanswered)
     }
 
-    fn prepare_read(&self, read: &Read) -> Result<(Flight, OpenClaim, Box<Goal>), Refused> {
+    fn prepare_read(&self, read: &Read) -> Result<(Flight, ClaimGuard, Box<Goal>), Refused> {
         let flight = self.enter("sending resource registration")?;
         if !read.resource_type.is_full() {
             return Err(Refused::Invalid(WireStatus::invalid(format!(

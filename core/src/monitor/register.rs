@@ -6,11 +6,8 @@ use smol_str::SmolStr;
 
 use crate::{
     error::Error,
-    generator::{References, RegisterOutcome, Unanswered},
-    monitor::{
-        Monitor, Registered, Registration, WireStatus, defaults::Wanted, in_flight::Flight,
-        open_claim::OpenClaim,
-    },
+    generator::{ClaimGuard, References, RegisterOutcome, Unanswered},
+    monitor::{Monitor, Registered, Registration, WireStatus, defaults::Wanted, in_flight::Flight},
     property::{PropertyMap, PropertyPath, Survey, hash::fill_hashes},
     provider::ProviderStatus,
     resource::{Goal, PropertyDependencies, ProviderReference},
@@ -44,7 +41,7 @@ impl Monitor {
                     Ok(Completed::Skipped(outcome)) => return monitor.answer(Ok(outcome), flight).await,
                     Err(refused) => return monitor.answer(Err(refused), flight).await,
                 };
-                let outcome = monitor.0.generator.register(claim.hand_over(), goal).await;
+                let outcome = monitor.0.generator.register(claim, goal).await;
                 monitor.answer(outcome.map_err(Refused::Unanswered), flight).await
             }
         });
@@ -99,7 +96,7 @@ impl Monitor {
     }
 
     /// All of a registration that must happen in the order of arrival.
-    fn prepare(&self, registration: &mut Registration) -> Result<(Flight, OpenClaim, Box<Goal>), Refused> {
+    fn prepare(&self, registration: &mut Registration) -> Result<(Flight, ClaimGuard, Box<Goal>), Refused> {
         let flight = self.enter("sending resource registration")?;
         if registration.custom && !registration.resource_type.is_full() {
             return Err(Refused::Invalid(WireStatus::invalid(format!(
@@ -152,9 +149,8 @@ impl Monitor {
         Ok((flight, claim, goal))
     }
 
-    pub(super) fn claim(&self, goal: &Goal) -> Result<OpenClaim, Refused> {
-        let claim = self.0.generator.claim(goal).map_err(Refused::Unanswered)?;
-        Ok(OpenClaim::new(&self.0.generator, claim))
+    pub(super) fn claim(&self, goal: &Goal) -> Result<ClaimGuard, Refused> {
+        self.0.generator.claim(goal).map_err(Refused::Unanswered)
     }
 
     /// Completes a registration with its parent, and with what that hands down.
@@ -180,14 +176,14 @@ impl Monitor {
     async fn complete(
         &self,
         registration: Box<Registration>,
-        claim: OpenClaim,
+        claim: ClaimGuard,
         mut goal: Box<Goal>,
     ) -> Result<Completed, Refused> {
         if registration.custom && !registration.resource_type.is_provider() {
             let package = registration.resource_type.package().to_owned();
             let what = Wanted::Resource(claim.urn());
             let Some(serving) = self.provider_for(&package, &registration.package, what).await? else {
-                let skipped = self.0.generator.skip(claim.hand_over(), &goal);
+                let skipped = self.0.generator.skip(claim, &goal).map_err(Refused::Unanswered)?;
                 return Ok(Completed::Skipped(skipped));
             };
             goal.provider = serving.text;
@@ -344,7 +340,7 @@ impl Monitor {
 /// What a goal that has been completed comes to.
 enum Completed {
     /// It can be brought about.
-    Ready(OpenClaim, Box<Goal>),
+    Ready(ClaimGuard, Box<Goal>),
     /// Its provider failed, and the run goes on without it.
     Skipped(RegisterOutcome),
 }

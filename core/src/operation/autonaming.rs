@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::{
     autonaming::{Autonamer, ConfiguredNames, SETTINGS, StackFacts},
+    config::{ConfigKey, DecryptedConfig},
     error::{Error, Result},
     operation::StackContext,
-    project::{ConfigKey, DecryptedConfig},
 };
 
 impl StackContext {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::{
     error::Result,
+    monitor::RunInfo,
     monitor::UnrecordedDefaults,
     operation::{Frame, migrate::migrate},
-    program::RunInfo,
     state::{Base, Journal, JournalRecord, Ledger, OperationId, Snapshot, StateId, StateRef},
     token::ResourceId,
 };

@@ -62,7 +62,7 @@ impl Frame {
         let ending = work.ending(&self.control);
         let error = self
             .verdict(result.err(), ending.cancelled)
-            .map(|error| error.scrubbed(self.events.redactor()));
+            .map(|error| error.scrubbed(|text| self.events.redactor().scrub(text)));
         if error.is_some() {
             // Nobody is to be held to half of it.
             work.plan = None;

@@ -2,9 +2,11 @@
 
 mod autonaming;
 mod base;
+mod engine_parts;
 mod frame;
 mod handle;
 mod migrate;
+mod opening;
 mod options;
 mod pending;
 mod plan;
@@ -23,8 +25,10 @@ mod verdict;
 mod with_program;
 mod work;
 
+pub(crate) use engine_parts::EngineParts;
 pub(crate) use frame::Frame;
 pub use handle::Operation;
+pub use opening::Opening;
 pub use options::OperationOptions;
 pub use result::OperationResult;
 pub(crate) use session::{Session, SessionLease};

@@ -8,9 +8,9 @@ use super::Frame;
 use crate::{
     error::{Error, ErrorKind, Result},
     event::EventPayload,
+    monitor::RunInfo,
     plugin::PluginKind,
     policy::{PackToLoad, Policies, PolicyPackOption, PolicySurroundings},
-    program::RunInfo,
     provider::{EngineEndpoints as _, PluginOperation, Resolution, ResolutionRequest},
 };
 

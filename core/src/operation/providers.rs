@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use crate::{
     error::{ErrorKind, Result},
     executor::Executor,
+    monitor::RunInfo,
     operation::{OperationOptions, StackContext},
     plugin::DiagnosticSink,
-    program::RunInfo,
     property::PropertyMap,
     provider::{
         PluginOperation, ProviderSource, RunSource, RunSurroundings,

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use crate::{
     error::{Error, Result},
-    executor::{Executor, ExecutorOptions, Step, StepOp, run_in_order},
+    executor::{Executor, ExecutorOptions, Step, run_in_order},
     generator::Targeting,
     operation::{Frame, OperationKind},
     provider::ProviderRegistry,
     state::{Base, Journal, Ledger, OperationId, Snapshot, StateRef, journal::NoJournal},
+    step::StepOp,
 };
 
 impl Frame {

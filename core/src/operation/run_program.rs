@@ -9,8 +9,9 @@ use crate::{
     generator::{Generator, Purpose},
     message::text_of_program,
     monitor::Monitor,
+    monitor::RunInfo,
     operation::{Frame, session::LAST_WORDS},
-    program::{ProgramContext, RunInfo},
+    program::ProgramContext,
     property::PropertyMap,
     runtime::Task,
 };
@@ -137,7 +138,7 @@ impl Frame {
         if !self.control.is_stopped() {
             let error = if error.is_reported() {
                 // What was told has no secrets either: only so the two can be compared.
-                self.with_reason(error.scrubbed(self.events.redactor()))
+                self.with_reason(error.scrubbed(|text| self.events.redactor().scrub(text)))
             } else {
                 error
             };

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::StackContext;
 use crate::{
+    config::DecryptedConfig,
     error::{Error, Result},
-    project::DecryptedConfig,
     secrets::{SecretsManager, SecretsProvider, base64, open_or_lock, passphrase},
 };
 

@@ -3,12 +3,14 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
-    engine::{EngineParts, create_unless_there, explained},
+    config::Config,
     error::{Error, Result},
     event::OperationOutcome,
     executor::Control,
-    operation::OperationResult,
-    project::Config,
+    operation::{
+        EngineParts, OperationResult,
+        opening::{create_unless_there, explained},
+    },
     property::PropertyMap,
     secrets::{Redactor, SecretsProvider},
     state::journal::JournalReceiver,

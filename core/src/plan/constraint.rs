@@ -8,7 +8,6 @@ use std::{
 use rustc_hash::FxHashMap;
 
 use crate::{
-    executor::StepOp,
     message::Text,
     plan::{
         Checked, GoalFacts, GoalPlan, Plan, PlanDiff, ResourcePlan,
@@ -16,6 +15,7 @@ use crate::{
     },
     property::{Key, PropertyMap},
     resource::{Goal, ResourceState},
+    step::StepOp,
     urn::Urn,
 };
 

@@ -4,7 +4,7 @@ use crate::property::{Key, PropertyMap};
 
 /// How properties differ from those before. Nulls count as absent.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PlanDiff {
+pub(crate) struct PlanDiff {
     /// Properties that are new.
     pub adds: PropertyMap,
     /// Names of properties that are gone.
@@ -16,7 +16,7 @@ pub struct PlanDiff {
 impl PlanDiff {
     /// Finds out how `new` differs from `old`.
     #[must_use]
-    pub fn between(old: &PropertyMap, new: &PropertyMap) -> Self {
+    pub(crate) fn between(old: &PropertyMap, new: &PropertyMap) -> Self {
         let Some(diff) = old.diff(new) else {
             return Self::default();
         };
@@ -38,7 +38,7 @@ impl PlanDiff {
 
     /// Tells whether nothing differs.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.adds.is_empty() && self.deletes.is_empty() && self.updates.is_empty()
     }
 }

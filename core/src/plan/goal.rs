@@ -11,7 +11,7 @@ use crate::{
 
 /// What the program asked for, with inputs and outputs as differences from those before.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct GoalPlan {
+pub(crate) struct GoalPlan {
     /// The type.
     pub resource_type: TypeToken,
     /// The name.

@@ -1,6 +1,6 @@
 //! Plans: what a run found for each resource, and how a later run is held to it.
 //!
-//! A run that writes one down has a [`Recorder`]; one that is held to a plan has a [`Constraint`]. [`Planning`] is what
+//! A run that writes one down has a `Recorder`; one that is held to a plan has a `Constraint`. `Planning` is what
 //! the generator asks, whichever of the two there is.
 
 mod constraint;
@@ -20,19 +20,19 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::{
+    config::Config,
     error::Result,
-    executor::StepOp,
-    project::Config,
     property::PropertyMap,
     secrets::{SecretsManager, SecretsProvider},
     state::Manifest,
+    step::StepOp,
     urn::Urn,
 };
 
-pub use difference::PlanDiff;
+pub(crate) use difference::PlanDiff;
 pub use given::GivenPlan;
-pub use goal::GoalPlan;
-pub use planning::{Checked, GoalFacts, Planning};
+pub(crate) use goal::GoalPlan;
+pub(crate) use planning::{Checked, GoalFacts, Planning};
 
 use constraint::Constraint;
 use recorder::Recorder;
@@ -53,7 +53,7 @@ pub struct Plan {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResourcePlan {
     /// What the program asked for; `None` for what it does not register any more.
-    pub goal: Option<GoalPlan>,
+    pub(crate) goal: Option<GoalPlan>,
     /// The steps, in their order.
     pub steps: Vec<StepOp>,
     /// The outputs, as far as they were known; `None` for removals.

@@ -5,23 +5,23 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::{
-    executor::StepOp,
     message::Text,
     plan::{Constraint, Plan, Recorder, ResourcePlan},
     property::PropertyMap,
     resource::{Goal, ResourceState},
+    step::StepOp,
     urn::Urn,
 };
 
 /// What a run does about plans. Texts of violations are those of the reference engine.
-pub struct Planning {
+pub(crate) struct Planning {
     recorder: Option<Recorder>,
     constraint: Option<Constraint>,
 }
 
 /// A goal with what has been found out about it.
 #[derive(Clone, Copy)]
-pub struct GoalFacts<'a> {
+pub(crate) struct GoalFacts<'a> {
     /// The resource.
     pub urn: &'a Urn,
     /// What the program asks for.
@@ -41,7 +41,7 @@ pub struct GoalFacts<'a> {
 /// Which Check left inputs: replacements have theirs checked twice, so that they do not take over what was made up for
 /// the old ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checked {
+pub(crate) enum Checked {
     /// The only one.
     Once,
     /// The first one, before it is known whether there will be a replacement.
@@ -55,7 +55,7 @@ pub enum Checked {
 impl Planning {
     /// Says what a run does about plans; `None` when that is nothing.
     #[must_use]
-    pub fn new(records: bool, held_to: Option<Arc<Plan>>) -> Option<Self> {
+    pub(crate) fn new(records: bool, held_to: Option<Arc<Plan>>) -> Option<Self> {
         (records || held_to.is_some()).then(|| Self {
             recorder: records.then(Recorder::default),
             constraint: held_to.map(Constraint::new),
@@ -64,7 +64,7 @@ impl Planning {
 
     /// Returns the seed that a resource has in the plan that the run is held to.
     #[must_use]
-    pub fn seed(&self, urn: &Urn) -> Option<Vec<u8>> {
+    pub(crate) fn seed(&self, urn: &Urn) -> Option<Vec<u8>> {
         self.constraint.as_ref()?.seed(urn)
     }
 
@@ -72,7 +72,7 @@ impl Planning {
     ///
     /// # Errors
     /// How it violates the plan.
-    pub fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), Text> {
+    pub(crate) fn request(&self, urn: &Urn, goal: &Goal, old: Option<&ResourceState>) -> Result<(), Text> {
         match &self.constraint {
             Some(constraint) => constraint.request(urn, goal, old),
             None => Ok(()),
@@ -83,7 +83,7 @@ impl Planning {
     ///
     /// # Errors
     /// How they violate the plan.
-    pub fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), Text> {
+    pub(crate) fn inputs(&self, facts: &GoalFacts<'_>) -> Result<(), Text> {
         if let Some(constraint) = &self.constraint {
             constraint.inputs(facts)?;
         }
@@ -94,7 +94,7 @@ impl Planning {
     }
 
     /// Takes the goal of a resource that targets leave out.
-    pub fn left_out(&self, facts: &GoalFacts<'_>) {
+    pub(crate) fn left_out(&self, facts: &GoalFacts<'_>) {
         if let Some(recorder) = &self.recorder {
             recorder.goal(facts);
         }
@@ -104,7 +104,7 @@ impl Planning {
     ///
     /// # Errors
     /// How it violates the plan.
-    pub fn step(&self, urn: &Urn, op: StepOp) -> Result<(), Text> {
+    pub(crate) fn step(&self, urn: &Urn, op: StepOp) -> Result<(), Text> {
         if let Some(constraint) = &self.constraint {
             constraint.step(urn, op)?;
         }
@@ -118,7 +118,7 @@ impl Planning {
     ///
     /// # Errors
     /// How it violates the plan.
-    pub fn giving_up(&self, urn: &Urn) -> Result<(), Text> {
+    pub(crate) fn giving_up(&self, urn: &Urn) -> Result<(), Text> {
         match &self.constraint {
             Some(constraint) => constraint.giving_up(urn),
             None => Ok(()),
@@ -126,7 +126,7 @@ impl Planning {
     }
 
     /// Takes the outputs of a step that succeeded.
-    pub fn outputs(&self, urn: &Urn, outputs: &PropertyMap) {
+    pub(crate) fn outputs(&self, urn: &Urn, outputs: &PropertyMap) {
         if let Some(recorder) = &self.recorder {
             recorder.outputs(urn, outputs);
         }
@@ -136,7 +136,7 @@ impl Planning {
     ///
     /// # Errors
     /// How it violates the plan.
-    pub fn published(&self, urn: &Urn, old: &PropertyMap, new: &PropertyMap) -> Result<(), Text> {
+    pub(crate) fn published(&self, urn: &Urn, old: &PropertyMap, new: &PropertyMap) -> Result<(), Text> {
         if let Some(constraint) = &self.constraint {
             constraint.outputs(urn, old, new)?;
         }
@@ -147,7 +147,7 @@ impl Planning {
     }
 
     /// Returns the resources of which steps were expected that have not been seen.
-    pub fn leftovers(&self, is_recorded: impl Fn(&Urn) -> bool) -> Vec<Urn> {
+    pub(crate) fn leftovers(&self, is_recorded: impl Fn(&Urn) -> bool) -> Vec<Urn> {
         self.constraint
             .as_ref()
             .map(|constraint| constraint.leftovers(is_recorded))
@@ -156,7 +156,7 @@ impl Planning {
 
     /// Takes what was written down; `None` when nothing was to be.
     #[must_use]
-    pub fn take(&self) -> Option<FxHashMap<Urn, ResourcePlan>> {
+    pub(crate) fn take(&self) -> Option<FxHashMap<Urn, ResourcePlan>> {
         self.recorder.as_ref().map(Recorder::take)
     }
 }

@@ -5,9 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashMap;
 
 use crate::{
-    executor::StepOp,
     plan::{GoalFacts, GoalPlan, PlanDiff, ResourcePlan},
     property::PropertyMap,
+    step::StepOp,
     urn::Urn,
 };
 

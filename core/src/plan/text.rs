@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::{
-    project::number_as_text,
+    config::number_as_text,
     property::{Key, PropertyValue, Unknown},
 };
 

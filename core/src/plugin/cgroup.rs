@@ -164,7 +164,6 @@ mod tests {
         assert_eq!(folder("0::/x\n", ""), None, "not mounted");
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn the_children_of_a_process_are_found() {
         let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// What a plugin's process learns about the project through its environment.
 #[derive(Clone, Debug, Default)]
-pub struct PluginEnvironment {
+pub(crate) struct PluginEnvironment {
     /// The project's name.
     pub project: String,
     /// The options of the program's runtime (`virtualenv`, `typescript`…); each is any JSON.
@@ -20,7 +20,7 @@ pub struct PluginEnvironment {
 impl PluginEnvironment {
     /// Returns the variables for the plugin of `package`, beside those that it inherits, sorted by name.
     #[must_use]
-    pub fn variables(&self, package: &str) -> Vec<(OsString, OsString)> {
+    pub(crate) fn variables(&self, package: &str) -> Vec<(OsString, OsString)> {
         let mut variables = BTreeMap::new();
         for (option, value) in &self.runtime_options {
             let text = match value {

@@ -17,7 +17,7 @@ use crate::{
 
 /// Which plugin is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PluginQuery {
+pub(crate) struct PluginQuery {
     /// What it does.
     pub kind: PluginKind,
     /// Its name, which is the package's unless the package is parameterized.
@@ -29,14 +29,14 @@ pub struct PluginQuery {
 impl PluginQuery {
     /// Returns the name of the executable.
     #[must_use]
-    pub fn file_name(&self) -> String {
+    pub(crate) fn file_name(&self) -> String {
         format!("pulumi-{}-{}", self.kind.name(), self.name)
     }
 }
 
 /// Where a plugin was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PluginOrigin {
+pub(crate) enum PluginOrigin {
     /// In one of the caller's folders.
     Directory,
     /// In a folder of the `PATH`.
@@ -49,7 +49,7 @@ pub enum PluginOrigin {
 
 /// A plugin that can be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundPlugin {
+pub(crate) struct FoundPlugin {
     /// How to start it.
     pub command: PluginCommand,
     /// Where it was found.
@@ -62,7 +62,7 @@ pub struct FoundPlugin {
 ///
 /// # Errors
 /// [`ErrorKind::Plugin`] when there is none; the message lists the places that were searched.
-pub fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<FoundPlugin> {
+pub(crate) fn find(settings: &PluginSettings, query: &PluginQuery) -> Result<FoundPlugin> {
     // Part of the SDK that the program uses: an executable of that name belongs to another installation.
     if query.kind == PluginKind::Resource
         && let Some(command) = settings.commands.get(&query.name)
@@ -192,15 +192,9 @@ fn missing(query: &PluginQuery, places: &[(String, String)]) -> Error {
     )
 }
 
-#[cfg(unix)]
 fn is_executable(metadata: &fs::Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     metadata.is_file() && metadata.permissions().mode() & 0o111 != 0
-}
-
-#[cfg(not(unix))]
-fn is_executable(metadata: &fs::Metadata) -> bool {
-    metadata.is_file()
 }
 
 fn executable(path: PathBuf) -> Option<PathBuf> {

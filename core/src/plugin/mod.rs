@@ -19,11 +19,11 @@ use std::{
 };
 
 pub(crate) use code::PluginCode;
-pub use environment::PluginEnvironment;
-pub use find::{FoundPlugin, PluginOrigin, PluginQuery, find};
+pub(crate) use environment::PluginEnvironment;
+pub(crate) use find::{FoundPlugin, PluginOrigin, PluginQuery, find};
 pub use inheritance::Inheritance;
 pub(crate) use inheritance::InheritanceDigest;
-pub use output::{DiagnosticSink, OutputRoute};
+pub(crate) use output::{DiagnosticSink, OutputRoute};
 pub use process::{PluginProcess, Start};
 
 /// What a plugin does; the name is part of its file's name.

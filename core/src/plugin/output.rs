@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _};
 use crate::diagnostic::{Diagnostic, Severity};
 
 /// Takes what a plugin has to say. It is called from the task that empties the plugin's pipes, so it must not block.
-pub type DiagnosticSink = Arc<dyn Fn(Diagnostic) + Send + Sync>;
+pub(crate) type DiagnosticSink = Arc<dyn Fn(Diagnostic) + Send + Sync>;
 
 /// How many bytes of a line are shown. What is behind them is left out: a secret across two pieces would be found in neither.
 const LINE_LIMIT: u64 = 64 * 1024;
@@ -29,7 +29,7 @@ pub(super) enum Stream {
 
 /// Where the lines of a plugin go: to whoever uses the plugin at the time.
 #[derive(Default)]
-pub struct OutputRoute {
+pub(crate) struct OutputRoute {
     sink: Mutex<Option<DiagnosticSink>>,
     remembered: Mutex<VecDeque<String>>,
     visible: bool,
@@ -38,7 +38,7 @@ pub struct OutputRoute {
 impl OutputRoute {
     /// Creates a route; the lines of a `visible` plugin are for people, those of others for debugging.
     #[must_use]
-    pub fn new(sink: Option<DiagnosticSink>, visible: bool) -> Self {
+    pub(crate) fn new(sink: Option<DiagnosticSink>, visible: bool) -> Self {
         Self {
             sink: Mutex::new(sink),
             remembered: Mutex::default(),
@@ -47,7 +47,7 @@ impl OutputRoute {
     }
 
     /// Sends what comes from now on somewhere else; `None` drops it. The lines of the previous user are forgotten.
-    pub fn redirect(&self, sink: Option<DiagnosticSink>) {
+    pub(crate) fn redirect(&self, sink: Option<DiagnosticSink>) {
         self.remembered
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -56,7 +56,7 @@ impl OutputRoute {
     }
 
     /// Passes a diagnostic on.
-    pub fn tell(&self, diagnostic: Diagnostic) {
+    pub(crate) fn tell(&self, diagnostic: Diagnostic) {
         let sink = self.sink.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(sink) = sink {
             sink(diagnostic);
@@ -65,7 +65,7 @@ impl OutputRoute {
 
     /// Returns the last lines, each with its end, oldest first.
     #[must_use]
-    pub fn last_lines(&self) -> String {
+    pub(crate) fn last_lines(&self) -> String {
         let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         remembered.iter().fold(String::new(), |mut text, line| {
             text.push_str(line);

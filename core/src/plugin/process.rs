@@ -221,7 +221,7 @@ impl PluginProcess {
 
     /// Returns where its lines go.
     #[must_use]
-    pub fn route(&self) -> &OutputRoute {
+    pub(crate) fn route(&self) -> &OutputRoute {
         &self.route
     }
 

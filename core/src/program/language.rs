@@ -18,8 +18,9 @@ use tonic::{
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    monitor::RunInfo,
     monitor::{MESSAGE_LIMIT, MonitorServer},
-    program::{Program, ProgramContext, RunInfo, required},
+    program::{Program, ProgramContext, required},
     property::{
         json::PlainMap,
         wire::{EncodeOptions, to_struct},

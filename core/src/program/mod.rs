@@ -4,12 +4,15 @@ mod closure;
 mod language;
 mod required;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::{error::Result, monitor::Monitor};
+use crate::{
+    error::Result,
+    monitor::{Monitor, RunInfo},
+};
 
 pub use closure::from_fn;
 pub use language::LanguageRuntimeProgram;
@@ -45,40 +48,5 @@ impl ProgramContext {
     /// Resolves when the run has ended without the program.
     pub async fn ended(&self) {
         self.monitor.closed().await;
-    }
-}
-
-/// What a program is told of its run.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct RunInfo {
-    /// The project.
-    pub project: String,
-    /// The stack, without its project.
-    pub stack: String,
-    /// The organization; `organization` unless the host says another.
-    pub organization: String,
-    /// The folder of the project, from which source positions are told.
-    pub root_directory: Option<PathBuf>,
-    /// The options of the project's runtime, by name.
-    pub runtime_options: BTreeMap<String, Value>,
-    /// Configuration by `namespace:name`, in the clear; structured values are JSON texts.
-    pub config: BTreeMap<String, String>,
-    /// Those keys whose values are secret.
-    pub config_secret_keys: Vec<String>,
-    /// True during a preview.
-    pub dry_run: bool,
-    /// How many steps may work at a time.
-    pub parallel: i32,
-}
-
-impl std::fmt::Debug for RunInfo {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("RunInfo")
-            .field("project", &self.project)
-            .field("stack", &self.stack)
-            .field("config", &self.config.keys())
-            .field("dry_run", &self.dry_run)
-            .finish_non_exhaustive()
     }
 }

@@ -8,20 +8,22 @@ mod value;
 #[cfg(test)]
 pub(crate) mod arbitrary;
 mod contents;
-pub mod diff;
+pub(crate) mod diff;
 pub mod hash;
 pub mod json;
-pub mod path;
+pub(crate) mod path;
 mod secrets;
 mod survey;
 pub mod wire;
 
 pub use map::{Key, PropertyMap};
-pub use path::{PathElement, PropertyPath};
+pub use path::PathElement;
+pub use path::PropertyPath;
 pub(crate) use survey::Survey;
+pub(crate) use value::CachedCiphertext;
+pub use value::Secret;
 pub use value::{
-    Archive, ArchiveSource, Asset, AssetSource, CachedCiphertext, Output, PropertyValue, ResourceReference,
-    Secret, Unknown,
+    Archive, ArchiveSource, Asset, AssetSource, Output, PropertyValue, ResourceReference, Unknown,
 };
 
 /// How deep values may nest in either codec: past it both report an error instead of exhausting the stack.

@@ -174,12 +174,12 @@ pub struct Secret {
     /// The value in the clear.
     pub element: PropertyValue,
     /// What the secrets manager made of it, so that an unchanged secret keeps its ciphertext between saves.
-    pub ciphertext: OnceLock<CachedCiphertext>,
+    pub(crate) ciphertext: OnceLock<CachedCiphertext>,
 }
 
 /// A ciphertext and the manager that made it.
 #[derive(Clone, Debug)]
-pub struct CachedCiphertext {
+pub(crate) struct CachedCiphertext {
     /// Identifies the manager's key; the text means nothing to another.
     pub manager: Arc<str>,
     /// The ciphertext, in the manager's own format.

@@ -13,7 +13,7 @@ const PARAMETER: &str = "parameterization";
 
 /// The plugin of many packages that a parameter makes one package of.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct BasePlugin {
+pub(crate) struct BasePlugin {
     /// Its name, which is not the package's.
     pub name: String,
     /// Its version, which is not the package's.

@@ -12,7 +12,7 @@ use crate::{diagnostic::Diagnostic, error::Result, event::EventSink, urn::Urn};
 
 /// Opens the endpoints at which plugins reach the engine.
 #[async_trait]
-pub trait EngineEndpoints: Send + Sync + 'static {
+pub(crate) trait EngineEndpoints: Send + Sync + 'static {
     /// Opens an endpoint for one plugin process. It listens until it is dropped.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ pub trait EngineEndpoints: Send + Sync + 'static {
 }
 
 /// A listening server with the Engine and ResourceStatus services, and with Loader and Mapper where packages are served.
-pub struct EngineEndpoint {
+pub(crate) struct EngineEndpoint {
     /// The address, such as `127.0.0.1:4711`.
     pub address: String,
     /// Whether the same address serves schemas of packages, and mappings to them.
@@ -38,11 +38,11 @@ pub struct EngineEndpoint {
     /// Where the plugin's calls of the Engine service lead.
     pub route: Arc<EngineRoute>,
     /// Keeps the server listening.
-    pub listening: Box<dyn Any + Send + Sync>,
+    pub _listening: Box<dyn Any + Send + Sync>,
 }
 
 /// An operation as the Engine service of its plugins sees it.
-pub struct PluginOperation {
+pub(crate) struct PluginOperation {
     project: String,
     stack: String,
     /// Tells the operation's stack from all others of the engine, also from those of the same name.
@@ -61,7 +61,7 @@ impl PluginOperation {
 
     /// Creates what plugins see of an operation on a stack, which `identity` tells from all others of the engine.
     #[must_use]
-    pub fn new(project: &str, stack: &str, identity: &str, events: EventSink) -> Arc<Self> {
+    pub(crate) fn new(project: &str, stack: &str, identity: &str, events: EventSink) -> Arc<Self> {
         Arc::new(Self {
             project: project.to_owned(),
             stack: stack.to_owned(),
@@ -73,12 +73,12 @@ impl PluginOperation {
     }
 
     /// Shares the root resource with the program's monitor.
-    pub fn share_root(&self, root: Arc<OnceLock<Urn>>) {
+    pub(crate) fn share_root(&self, root: Arc<OnceLock<Urn>>) {
         *self.root.lock().unwrap_or_else(PoisonError::into_inner) = root;
     }
 
     /// Keeps an endpoint listening until the operation ends.
-    pub fn keep(&self, endpoint: &Arc<EngineEndpoint>) {
+    pub(crate) fn keep(&self, endpoint: &Arc<EngineEndpoint>) {
         let mut kept = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
         if !kept.iter().any(|known| Arc::ptr_eq(known, endpoint)) {
             kept.push(Arc::clone(endpoint));
@@ -96,12 +96,12 @@ impl PluginOperation {
 
 /// Leads the calls of one plugin to the operations that hold it.
 #[derive(Default)]
-pub struct EngineRoute(Mutex<Vec<Weak<PluginOperation>>>);
+pub(crate) struct EngineRoute(Mutex<Vec<Weak<PluginOperation>>>);
 
 impl EngineRoute {
     /// Lets an operation hold the plugin until the hold is dropped. A plugin that is loaded for no operation has no holder.
     #[must_use = "the plugin is held for as long as the hold exists"]
-    pub fn hold(self: &Arc<Self>, operation: &Weak<PluginOperation>) -> RouteHold {
+    pub(crate) fn hold(self: &Arc<Self>, operation: &Weak<PluginOperation>) -> RouteHold {
         self.lock().push(Weak::clone(operation));
         RouteHold {
             route: Arc::clone(self),
@@ -114,7 +114,7 @@ impl EngineRoute {
     /// A URN names the stack. Without one, a message belongs to the only operation that holds the plugin. While several
     /// hold it, or none, the message is dropped: it may contain secrets of one stack, which the others do not redact. So is one
     /// with a URN while operations on different stacks of the same name hold the plugin: a host may supply several.
-    pub fn log(&self, diagnostic: Diagnostic) {
+    pub(crate) fn log(&self, diagnostic: Diagnostic) {
         let holders = match &diagnostic.urn {
             Some(urn) => self.holders_on(urn),
             None => match self.holders() {
@@ -132,7 +132,7 @@ impl EngineRoute {
 
     /// Returns the root resource of the operation that holds the plugin; `None` while several do.
     #[must_use]
-    pub fn root(&self) -> Option<Urn> {
+    pub(crate) fn root(&self) -> Option<Urn> {
         match self.holders().as_slice() {
             [only] => only.root().get().cloned(),
             _ => None,
@@ -140,7 +140,7 @@ impl EngineRoute {
     }
 
     /// Sets the root resource of the operations on the URN's stack, where it is not known yet.
-    pub fn set_root(&self, urn: &Urn) {
+    pub(crate) fn set_root(&self, urn: &Urn) {
         for holder in self.holders_on(urn) {
             holder.root().get_or_init(|| urn.clone());
         }
@@ -176,7 +176,7 @@ impl EngineRoute {
 }
 
 /// Holds a plugin for an operation.
-pub struct RouteHold {
+pub(crate) struct RouteHold {
     route: Arc<EngineRoute>,
     operation: Weak<PluginOperation>,
 }

@@ -21,7 +21,7 @@ type Flight = Shared<BoxFuture<'static, Result<FoundPlugin>>>;
 
 /// The installations of one engine that are under way.
 #[derive(Default)]
-pub struct Installations(Mutex<Vec<Underway>>);
+pub(crate) struct Installations(Mutex<Vec<Underway>>);
 
 struct Underway {
     request: ResolutionRequest,

@@ -118,7 +118,7 @@ impl EngineEndpoints for Nowhere {
             serves_packages: false,
             tokens: ViewTokens::default(),
             route: Arc::default(),
-            listening: Box::new(()),
+            _listening: Box::new(()),
         }))
     }
 

@@ -40,7 +40,7 @@ pub(super) fn greeting(engine: &EngineEndpoint) -> HandshakeRequest {
 
 /// What a loader is made of.
 #[derive(Clone)]
-pub struct LoaderParts {
+pub(crate) struct LoaderParts {
     /// Clock, randomness, spawning.
     pub runtime: Runtime,
     /// Code of the host, by package; each serves all instances of its package.
@@ -63,7 +63,7 @@ pub struct LoaderParts {
 
 /// Which provider is wanted.
 #[derive(Clone, Debug, Default)]
-pub struct ProviderWish {
+pub(crate) struct ProviderWish {
     /// The plugin's name: the package's, unless the package is parameterized.
     pub plugin: String,
     /// The plugin's version.
@@ -79,7 +79,7 @@ pub struct ProviderWish {
 impl ProviderWish {
     /// Returns the package that is to be served.
     #[must_use]
-    pub fn package(&self) -> &str {
+    pub(crate) fn package(&self) -> &str {
         self.parameter.as_ref().map_or(&self.plugin, |made| &made.name)
     }
 }
@@ -116,7 +116,7 @@ impl From<ProviderSettings> for ProviderWish {
 
 /// The surroundings of a plugin's process.
 #[derive(Clone, Default)]
-pub struct PluginContext {
+pub(crate) struct PluginContext {
     /// The working directory: the program's; `None` is the host's.
     pub directory: Option<PathBuf>,
     /// What it learns about the project.
@@ -131,7 +131,7 @@ pub struct PluginContext {
 
 /// A provider that has been greeted.
 #[derive(Clone)]
-pub struct PreparedProvider {
+pub(crate) struct PreparedProvider {
     /// The provider.
     pub provider: Arc<dyn Provider>,
     /// What it understands; of a plugin that knows no greeting: what it can be trusted with.
@@ -145,7 +145,7 @@ pub struct PreparedProvider {
 
 impl PreparedProvider {
     /// Lets the instance go: a process returns to the pool or ends.
-    pub async fn release(self) {
+    pub(crate) async fn release(self) {
         if !self.shared {
             self.provider.close().await;
         }
@@ -154,7 +154,7 @@ impl PreparedProvider {
 
 /// Loads providers. Instances load concurrently; each is one process of its own, or code of the host.
 #[derive(Clone)]
-pub struct ProviderLoader {
+pub(crate) struct ProviderLoader {
     parts: Arc<LoaderParts>,
     shared: SharedProviders,
 }
@@ -162,7 +162,7 @@ pub struct ProviderLoader {
 impl ProviderLoader {
     /// Creates a loader.
     #[must_use]
-    pub fn new(parts: LoaderParts) -> Self {
+    pub(crate) fn new(parts: LoaderParts) -> Self {
         Self {
             parts: Arc::new(parts),
             shared: SharedProviders::default(),
@@ -200,7 +200,11 @@ impl ProviderLoader {
     /// # Errors
     /// What the host's resolver or installer failed with, unchanged; [`ErrorKind::Plugin`] when there is no such plugin or it can
     /// not be started or spoken to; [`ErrorKind::Provider`] when it refuses.
-    pub async fn load(&self, wish: &ProviderWish, context: &PluginContext) -> Result<PreparedProvider> {
+    pub(crate) async fn load(
+        &self,
+        wish: &ProviderWish,
+        context: &PluginContext,
+    ) -> Result<PreparedProvider> {
         let mut prepared = self.prepare(wish, context).await?;
         if self.parts.plugins.waits_for_registrations.contains(&wish.plugin) {
             prepared.capabilities.waits_for_registrations = true;

@@ -3,7 +3,7 @@
 use stackwright_proto::pulumirpc::{ParameterizeResponse, parameterize_request::Parameters};
 
 use super::*;
-use crate::provider::{BasePlugin, LoadRequest, ProviderSource as _, RunSource, RunSurroundings};
+use crate::provider::{BasePlugin, ProviderSource as _, RunSource, RunSurroundings};
 
 /// The package `made`, which `value` makes of the plugin `files`.
 fn parameterized(value: &str) -> ProviderWish {
@@ -49,16 +49,13 @@ async fn code_of_the_host_serves_a_package_by_its_name_and_takes_no_parameter() 
     let load = |parts: &LoaderParts| {
         let loader = ProviderLoader::new(parts.clone());
         let source = RunSource::new(loader, Arc::clone(&builtin) as _, RunSurroundings::default());
-        let request = LoadRequest {
-            urn: Urn::parse("urn:pulumi:dev::shop::pulumi:providers:made::default").unwrap(),
-            settings: ProviderSettings {
-                package: "made".into(),
-                base: Some(BasePlugin {
-                    name: "files".into(),
-                    ..BasePlugin::default()
-                }),
-                ..ProviderSettings::default()
-            },
+        let request = ProviderSettings {
+            package: "made".into(),
+            base: Some(BasePlugin {
+                name: "files".into(),
+                ..BasePlugin::default()
+            }),
+            ..ProviderSettings::default()
         };
         async move { source.load(request).await }
     };

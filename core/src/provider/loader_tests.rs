@@ -36,7 +36,7 @@ impl EngineEndpoints for Engine {
             serves_packages: false,
             tokens: ViewTokens::default(),
             route: Arc::default(),
-            listening: Box::new(()),
+            _listening: Box::new(()),
         }))
     }
 
@@ -428,9 +428,7 @@ impl Provider for Counted {
 
 #[tokio::test]
 async fn a_run_ends_its_own_instances_and_leaves_code_of_the_host_to_others() {
-    use crate::provider::{
-        LoadRequest, ProviderSource as _, RunSource, RunSurroundings, settings::ProviderSettings,
-    };
+    use crate::provider::{ProviderSource as _, RunSource, RunSurroundings, settings::ProviderSettings};
     let (fake, calls) = fake();
     let mut parts = with_process(fake.serve().await, PoolSettings::default());
     let (host, builtin) = (Arc::new(Counted::default()), Arc::new(Counted::default()));
@@ -440,12 +438,9 @@ async fn a_run_ends_its_own_instances_and_leaves_code_of_the_host_to_others() {
     let source = RunSource::new(loader, Arc::clone(&builtin) as _, RunSurroundings::default());
     for package in ["files", "host", "pulumi"] {
         let loaded = source
-            .load(LoadRequest {
-                urn: Urn::parse("urn:pulumi:dev::shop::pulumi:providers:files::default").unwrap(),
-                settings: ProviderSettings {
-                    package: package.into(),
-                    ..ProviderSettings::default()
-                },
+            .load(ProviderSettings {
+                package: package.into(),
+                ..ProviderSettings::default()
             })
             .await
             .unwrap();

@@ -18,7 +18,7 @@ mod pool;
 mod resolver;
 mod registry;
 mod run_source;
-pub mod settings;
+pub(crate) mod settings;
 mod shared;
 mod source;
 mod unconfigured;
@@ -26,25 +26,26 @@ mod view;
 
 use async_trait::async_trait;
 
-pub use base_plugin::BasePlugin;
+pub(crate) use base_plugin::BasePlugin;
 pub use call::{
     Autonaming, AutonamingMode, Capabilities, CheckFailure, CheckRequest, CheckResponse, ConfigureRequest,
     CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest,
     InvokeRequest, InvokeResponse, PluginInfo, ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
 };
-pub use endpoint::{EngineEndpoint, EngineEndpoints, EngineRoute, PluginOperation, RouteHold};
+pub(crate) use endpoint::{EngineEndpoint, EngineEndpoints, EngineRoute, PluginOperation, RouteHold};
 pub use error::{InitFailure, ProviderError, ProviderResult, ProviderStatus};
 pub use installer::{Installation, PluginInstaller};
-pub use installing::Installations;
-pub use loader::{LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderWish};
+pub(crate) use installing::Installations;
+pub(crate) use loader::{LoaderParts, PluginContext, PreparedProvider, ProviderLoader, ProviderWish};
 pub use package::{Mapping, MappingRequest, SchemaRequest};
 pub(crate) use package::{MappingQuestion, PackageSource, Unanswered, mapping, schema};
-pub use pool::{PoolSettings, ProviderPool};
-pub use registry::{ProviderHandle, ProviderRegistry};
+pub use pool::PoolSettings;
+pub(crate) use pool::ProviderPool;
+pub(crate) use registry::{ProviderHandle, ProviderRegistry};
 pub use resolver::{Resolution, ResolutionRequest, Resolver};
-pub use run_source::{RunSource, RunSurroundings};
-pub use source::{LoadRequest, LoadedProvider, ProviderSource};
-pub use unconfigured::UnconfiguredProvider;
+pub(crate) use run_source::{RunSource, RunSurroundings};
+pub(crate) use source::{LoadedProvider, ProviderSource};
+pub(crate) use unconfigured::UnconfiguredProvider;
 pub(crate) use view::{Effect, PublishedView};
 pub use view::{View, ViewName, ViewStep, Views};
 

@@ -13,14 +13,15 @@ use crate::{
     error::{Error, ErrorKind, Result},
     plugin::{DiagnosticSink, PluginEnvironment},
     provider::{
-        HandshakeRequest, LoadRequest, LoadedProvider, PluginContext, PluginOperation, PreparedProvider,
-        Provider, ProviderLoader, ProviderSource, ProviderWish, builtin, shared::SharedInRun,
+        HandshakeRequest, LoadedProvider, PluginContext, PluginOperation, PreparedProvider, Provider,
+        ProviderLoader, ProviderSource, ProviderWish, builtin, settings::ProviderSettings,
+        shared::SharedInRun,
     },
 };
 
 /// What a run tells its plugins.
 #[derive(Clone, Default)]
-pub struct RunSurroundings {
+pub(crate) struct RunSurroundings {
     /// The project's name.
     pub project: String,
     /// The options of the program's runtime.
@@ -38,7 +39,7 @@ pub struct RunSurroundings {
 }
 
 /// Loads the providers of one run.
-pub struct RunSource {
+pub(crate) struct RunSource {
     loader: ProviderLoader,
     builtin: Arc<dyn Provider>,
     surroundings: RunSurroundings,
@@ -49,7 +50,11 @@ pub struct RunSource {
 impl RunSource {
     /// Creates the source of a run; `builtin` serves the package `pulumi`.
     #[must_use]
-    pub fn new(loader: ProviderLoader, builtin: Arc<dyn Provider>, surroundings: RunSurroundings) -> Self {
+    pub(crate) fn new(
+        loader: ProviderLoader,
+        builtin: Arc<dyn Provider>,
+        surroundings: RunSurroundings,
+    ) -> Self {
         Self {
             shared: SharedInRun::new(loader.shared()),
             loader,
@@ -61,7 +66,7 @@ impl RunSource {
 
     /// Sets whether plugins are installed no sooner than they are needed.
     #[must_use]
-    pub fn skip_pre_install(mut self, skip: bool) -> Self {
+    pub(crate) fn skip_pre_install(mut self, skip: bool) -> Self {
         self.skip_pre_install = skip;
         self
     }
@@ -89,8 +94,7 @@ impl RunSource {
 
 #[async_trait]
 impl ProviderSource for RunSource {
-    async fn load(&self, request: LoadRequest) -> Result<LoadedProvider> {
-        let settings = request.settings;
+    async fn load(&self, settings: ProviderSettings) -> Result<LoadedProvider> {
         if settings.package == builtin::PACKAGE {
             let provider = Arc::clone(&self.builtin);
             let greeted = provider.handshake(HandshakeRequest::default()).await;

@@ -13,7 +13,7 @@ pub(crate) const INTERNAL: &str = "__internal";
 
 /// Which plugin serves a provider resource.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ProviderSettings {
+pub(crate) struct ProviderSettings {
     /// The package.
     pub package: String,
     /// The package's version that was asked for.
@@ -31,7 +31,7 @@ impl ProviderSettings {
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when a version is none, or a parameter cannot be read.
-    pub fn read(package: &str, inputs: &PropertyMap) -> Result<Self> {
+    pub(crate) fn read(package: &str, inputs: &PropertyMap) -> Result<Self> {
         let (internal, base) = match inputs.get(INTERNAL).map(PropertyValue::unwrapped) {
             Some(PropertyValue::Object(internal)) => (internal.clone(), BasePlugin::read(package, internal)?),
             // The keys of a user's own configuration must not be mistaken for those of a plugin.
@@ -74,7 +74,7 @@ impl ProviderSettings {
 
     /// Writes the fields into a provider's inputs, as they are recorded.
     #[must_use]
-    pub fn write(&self, mut inputs: PropertyMap) -> PropertyMap {
+    pub(crate) fn write(&self, mut inputs: PropertyMap) -> PropertyMap {
         let mut internal = PropertyMap::new();
         if !self.download_url.is_empty() {
             internal.insert("pluginDownloadURL", self.download_url.as_str().into());
@@ -103,7 +103,7 @@ impl ProviderSettings {
 
     /// Returns the text by which default providers are told apart: `<package>[-<version>][-<url>]`, as their names do.
     #[must_use]
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         let mut key = self.package.clone();
         if let Some(version) = &self.version {
             key.push('-');
@@ -118,7 +118,7 @@ impl ProviderSettings {
 
     /// Returns the inputs without the engine's object: what a plugin may see.
     #[must_use]
-    pub fn strip(inputs: &PropertyMap) -> PropertyMap {
+    pub(crate) fn strip(inputs: &PropertyMap) -> PropertyMap {
         let mut inputs = inputs.clone();
         if inputs.contains_key(INTERNAL) {
             inputs.remove(INTERNAL);
@@ -128,7 +128,7 @@ impl ProviderSettings {
 
     /// Returns the outputs of a provider with these inputs.
     #[must_use]
-    pub fn outputs(inputs: &PropertyMap) -> PropertyMap {
+    pub(crate) fn outputs(inputs: &PropertyMap) -> PropertyMap {
         Self::strip(inputs)
     }
 
@@ -136,7 +136,7 @@ impl ProviderSettings {
     ///
     /// # Errors
     /// A text that goes on from the provider's name, when the plugin changed its own version.
-    pub fn restore(mut checked: PropertyMap, news: &PropertyMap) -> Result<PropertyMap, String> {
+    pub(crate) fn restore(mut checked: PropertyMap, news: &PropertyMap) -> Result<PropertyMap, String> {
         if let Some(wanted) = news.get("version") {
             match checked.get("version") {
                 Some(version) if version != wanted => {

@@ -7,20 +7,10 @@ use async_trait::async_trait;
 use crate::{
     error::{Error, ErrorKind, Result},
     provider::{Capabilities, PreparedProvider, Provider, ProviderWish, settings::ProviderSettings},
-    urn::Urn,
 };
 
-/// Asks for an instance of a provider.
-#[derive(Clone, Debug)]
-pub struct LoadRequest {
-    /// The provider resource that the instance is for.
-    pub urn: Urn,
-    /// Which plugin is to serve it.
-    pub settings: ProviderSettings,
-}
-
 /// An instance that has been greeted, but not configured.
-pub struct LoadedProvider {
+pub(crate) struct LoadedProvider {
     /// The instance.
     pub provider: Arc<dyn Provider>,
     /// What it said it understands.
@@ -29,9 +19,9 @@ pub struct LoadedProvider {
 
 /// Loads instances of providers: code of the host, processes, what the host's resolver names.
 #[async_trait]
-pub trait ProviderSource: Send + Sync + 'static {
+pub(crate) trait ProviderSource: Send + Sync + 'static {
     /// Loads an instance of its own for one provider resource.
-    async fn load(&self, request: LoadRequest) -> Result<LoadedProvider>;
+    async fn load(&self, settings: ProviderSettings) -> Result<LoadedProvider>;
 
     /// Loads an instance for a question about its package, as [`Self::load`] does for a provider resource.
     async fn load_package(&self, wish: &ProviderWish) -> Result<PreparedProvider> {

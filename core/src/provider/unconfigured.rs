@@ -17,14 +17,14 @@ use crate::{
 ///
 /// Inputs pass Check as they are, outputs are not known, and every comparison says that it cannot tell. What is asked
 /// about the configuration itself, the provider answers.
-pub struct UnconfiguredProvider {
+pub(crate) struct UnconfiguredProvider {
     provider: Arc<dyn Provider>,
 }
 
 impl UnconfiguredProvider {
     /// Stands in for `provider`.
     #[must_use]
-    pub fn new(provider: Arc<dyn Provider>) -> Self {
+    pub(crate) fn new(provider: Arc<dyn Provider>) -> Self {
         Self { provider }
     }
 }

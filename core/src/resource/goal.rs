@@ -11,7 +11,7 @@ use crate::{
 
 /// What a program asks a resource to be, with every option resolved against its parent.
 #[derive(Clone, Debug, Default)]
-pub struct Goal {
+pub(crate) struct Goal {
     /// The type.
     pub resource_type: TypeToken,
     /// The name.

@@ -8,8 +8,12 @@ mod provider_reference;
 mod state;
 
 pub use alias::Alias;
-pub use goal::Goal;
-pub use options::{CustomTimeouts, HookBindings, ResourceOptions, SharedOptions, SourcePosition};
+pub(crate) use goal::Goal;
+pub use options::SharedOptions;
+pub use options::{CustomTimeouts, ResourceOptions};
+pub(crate) use options::{HookBindings, SourcePosition};
 pub use property_dependencies::PropertyDependencies;
-pub use provider_reference::{ProviderReference, UNKNOWN_ID};
-pub use state::{PendingOperation, PendingOperationKind, ResourceState};
+pub use provider_reference::ProviderReference;
+pub(crate) use provider_reference::UNKNOWN_ID;
+pub use state::PendingOperation;
+pub use state::{PendingOperationKind, ResourceState};

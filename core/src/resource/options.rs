@@ -114,7 +114,7 @@ impl CustomTimeouts {
 }
 
 /// The names of the hooks bound to a resource, by the moment at which they run (`BeforeCreate`, `OnError`…).
-pub type HookBindings = BTreeMap<String, Vec<String>>;
+pub(crate) type HookBindings = BTreeMap<String, Vec<String>>;
 
 /// A place in the program, as `project:///<path>#<line>[,<column>]`; `None` for a frame that is not known.
-pub type SourcePosition = Option<SmolStr>;
+pub(crate) type SourcePosition = Option<SmolStr>;

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The id that stands for one that is not known yet (the string sentinel of unknown values).
-pub const UNKNOWN_ID: &str = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+pub(crate) const UNKNOWN_ID: &str = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 
 /// A reference to one configured provider.
 #[derive(Clone, PartialEq, Eq, Hash)]

@@ -10,8 +10,11 @@ use std::sync::Arc;
 pub use clock::{Clock, SystemClock, Timestamp};
 pub(crate) use peers::Peer;
 pub use peers::TrustedPeers;
-pub use random::{Random, SeededRandom, SystemRandom};
-pub use task::{Spawner, Task};
+pub use random::Random;
+pub use random::SeededRandom;
+pub(crate) use random::SystemRandom;
+pub use task::Spawner;
+pub use task::Task;
 
 /// What the engine takes from outside itself; cheap to clone.
 #[derive(Clone)]

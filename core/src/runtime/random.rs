@@ -19,7 +19,7 @@ pub trait Random: Send + Sync + 'static {
 
 /// The operating system's generator, fit for key material.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemRandom;
+pub(crate) struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&self, bytes: &mut [u8]) {

@@ -9,7 +9,7 @@ use super::{SecretsManager, SecretsProvider, passphrase};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The name of this kind of manager in deployments.
-pub const KIND: &str = "b64";
+pub(crate) const KIND: &str = "b64";
 
 /// Stores secrets as the base64 of their plaintext.
 #[derive(Clone, Copy, Debug, Default)]

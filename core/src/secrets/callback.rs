@@ -26,7 +26,7 @@ pub trait SecretsCallbacks: Send + Sync + 'static {
 }
 
 /// A manager over the host's callbacks, whose answers are checked for completeness.
-pub struct CallbackManager {
+pub(super) struct CallbackManager {
     kind: String,
     state: Option<Value>,
     identity: Arc<str>,
@@ -35,7 +35,11 @@ pub struct CallbackManager {
 
 impl CallbackManager {
     /// Creates a manager; deployments store `kind` and `state`, and `callbacks` do the work.
-    pub fn new(kind: impl Into<String>, state: Option<Value>, callbacks: Arc<dyn SecretsCallbacks>) -> Self {
+    pub(super) fn new(
+        kind: impl Into<String>,
+        state: Option<Value>,
+        callbacks: Arc<dyn SecretsCallbacks>,
+    ) -> Self {
         let kind = kind.into();
         let facts = state.as_ref().map(Value::to_string).unwrap_or_default();
         Self {

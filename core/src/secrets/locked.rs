@@ -55,7 +55,7 @@ impl SecretsManager for LockedSecrets {
 }
 
 /// Opens a manager, or a [`LockedSecrets`] when it cannot be opened: a state must be readable without its passphrase.
-pub async fn open_or_lock(
+pub(crate) async fn open_or_lock(
     provider: &dyn SecretsProvider,
     kind: &str,
     state: Option<&Value>,

@@ -1,11 +1,11 @@
 //! Secrets: the trait of whatever encrypts the secret values of a stack.
 
-pub mod base64;
+pub(crate) mod base64;
 mod callback;
 mod cipher;
 mod locked;
 mod overheard;
-pub mod passphrase;
+pub(crate) mod passphrase;
 mod redact;
 
 use std::sync::Arc;
@@ -13,11 +13,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub use base64::{Base64Provider, Base64Secrets};
-pub use callback::{CallbackManager, CallbackProvider, SecretsCallbacks};
-pub use locked::{LockedSecrets, open_or_lock};
+pub use callback::{CallbackProvider, SecretsCallbacks};
+pub use locked::LockedSecrets;
+pub(crate) use locked::open_or_lock;
 pub(crate) use overheard::Overheard;
 pub use passphrase::PassphraseProvider;
-pub use redact::{PLACEHOLDER, Redactor};
+pub(crate) use redact::PLACEHOLDER;
+pub use redact::Redactor;
 
 use crate::error::Result;
 

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The name of this kind of manager in deployments.
-pub const KIND: &str = "passphrase";
+pub(crate) const KIND: &str = "passphrase";
 
 /// The format's count of rounds of key derivation.
 const ROUNDS: u32 = 1_000_000;

@@ -13,7 +13,7 @@ use crate::{
 
 /// The records of the last operation, in order, and where each URN stands.
 #[derive(Debug, Default)]
-pub struct Base {
+pub(crate) struct Base {
     records: Vec<StateRef>,
     live: FxHashMap<Urn, usize>,
     graph: OnceLock<DependencyGraph>,
@@ -25,7 +25,7 @@ impl Base {
     ///
     /// # Errors
     /// [`ErrorKind::State`] when two records that are not about to be deleted share a URN.
-    pub fn new(records: Vec<StateRef>) -> Result<Self> {
+    pub(crate) fn new(records: Vec<StateRef>) -> Result<Self> {
         let mut live = FxHashMap::with_capacity_and_hasher(records.len(), rustc_hash::FxBuildHasher);
         for (index, record) in records.iter().enumerate() {
             if !record.state.delete && live.insert(record.state.urn.clone(), index).is_some() {
@@ -46,7 +46,7 @@ impl Base {
 
     /// Adds the plugins that the manifest names, as older engines wrote them: `{"name", "type", "version", "path"}`.
     #[must_use]
-    pub fn with_plugins(self, plugins: &[serde_json::Value]) -> Self {
+    pub(crate) fn with_plugins(self, plugins: &[serde_json::Value]) -> Self {
         Self {
             plugins: plugins.to_vec(),
             ..self
@@ -55,19 +55,19 @@ impl Base {
 
     /// Returns the plugins that the manifest names.
     #[must_use]
-    pub fn plugins(&self) -> &[serde_json::Value] {
+    pub(crate) fn plugins(&self) -> &[serde_json::Value] {
         &self.plugins
     }
 
     /// Returns all records in order.
     #[must_use]
-    pub fn records(&self) -> &[StateRef] {
+    pub(crate) fn records(&self) -> &[StateRef] {
         &self.records
     }
 
     /// Returns the record of `urn` that is not about to be deleted.
     #[must_use]
-    pub fn live(&self, urn: &Urn) -> Option<&StateRef> {
+    pub(crate) fn live(&self, urn: &Urn) -> Option<&StateRef> {
         self.live.get(urn).map(|&index| &self.records[index])
     }
 
@@ -79,7 +79,10 @@ impl Base {
 
     /// Returns the provider record that a reference names, by URN and id.
     #[must_use]
-    pub fn provider(&self, reference: &crate::resource::ProviderReference) -> Option<&Arc<ResourceState>> {
+    pub(crate) fn provider(
+        &self,
+        reference: &crate::resource::ProviderReference,
+    ) -> Option<&Arc<ResourceState>> {
         let matches =
             |record: &&StateRef| record.state.urn == reference.urn && record.state.id == reference.id;
         match self.live(&reference.urn).filter(matches) {

@@ -10,7 +10,7 @@ use crate::{resource::ResourceState, urn::Urn};
 /// decides over the order of records, their identity or their values is written at once; source positions,
 /// timestamps, `ignoreChanges` and the like are not.
 #[must_use]
-pub fn may_elide(old: &ResourceState, new: &ResourceState) -> bool {
+pub(crate) fn may_elide(old: &ResourceState, new: &ResourceState) -> bool {
     old.urn == new.urn
         && old.resource_type == new.resource_type
         && old.custom == new.custom

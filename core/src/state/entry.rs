@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::{
     event::DetailedDiff,
-    executor::StepOp,
     resource::{PendingOperationKind, ResourceState},
+    step::StepOp,
 };
 
 /// The stable identity of one record: those of the base count from 0 in its order, new ones go on from there.

@@ -12,7 +12,7 @@ use crate::{
 
 /// The list of records as a rebuild leaves it; what a `BaseRebuilt` entry records.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rebuilt {
+pub(crate) struct Rebuilt {
     /// The identities that remain, in order.
     pub order: Vec<StateId>,
     /// The records whose content the rebuild changed.
@@ -23,7 +23,7 @@ pub struct Rebuilt {
 ///
 /// A record whose parent is gone has none afterwards; its URN stays as it is.
 #[must_use]
-pub fn rebuild(remaining: &[StateRef]) -> Rebuilt {
+pub(crate) fn rebuild(remaining: &[StateRef]) -> Rebuilt {
     let mut earlier: FxHashSet<&Urn> = FxHashSet::default();
     let mut repaired = Vec::new();
     for record in remaining {

@@ -14,7 +14,7 @@ use crate::{
 /// A record of an operation, in the form and order of the reference engine's files. Times are in seconds since 1970.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct HistoryEntry {
+pub(crate) struct HistoryEntry {
     /// `update`, `refresh`, `destroy`, `import`, `resource-import`, `rename`.
     pub kind: String,
     /// When it began.

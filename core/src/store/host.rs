@@ -108,7 +108,6 @@ impl Processes for SystemProcesses {
     }
 }
 
-#[cfg(unix)]
 mod system {
     use super::ProcessState;
 
@@ -142,24 +141,6 @@ mod system {
     }
 }
 
-#[cfg(not(unix))]
-mod system {
-    use super::ProcessState;
-
-    pub(super) fn hostname() -> String {
-        "unknown".to_owned()
-    }
-
-    pub(super) fn username() -> String {
-        "unknown".to_owned()
-    }
-
-    pub(super) fn process(_pid: u32) -> ProcessState {
-        ProcessState::Unknown
-    }
-}
-
-#[cfg(target_os = "linux")]
 mod start {
     use std::fs::read_to_string;
 
@@ -209,23 +190,6 @@ mod start {
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-mod start {
-    /// Elsewhere a host's name stands for one table of processes.
-    pub(super) fn system() -> String {
-        String::new()
-    }
-
-    #[cfg(unix)]
-    pub(super) fn running(_pid: u32) -> super::ProcessState {
-        super::ProcessState::Running(None)
-    }
-
-    pub(super) fn ticks(_pid: u32) -> Option<u64> {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,9 +203,7 @@ mod tests {
         let ProcessState::Running(started) = facts.processes.state(facts.pid) else {
             panic!("this process runs");
         };
-        if cfg!(target_os = "linux") {
-            assert!(started.unwrap() > Timestamp::from_second(1_500_000_000).unwrap());
-        }
+        assert!(started.unwrap() > Timestamp::from_second(1_500_000_000).unwrap());
     }
     #[test]
     fn a_process_has_ended_once_its_number_is_free_or_belongs_to_a_later_one() {

@@ -22,7 +22,7 @@ use crate::{
 ///
 /// The object has one writer. When it is removed, replaced or extended by another process, every later write fails with
 /// [`ErrorKind::Conflict`].
-pub struct StoreJournal {
+pub(crate) struct StoreJournal {
     store: Arc<dyn Store>,
     key: String,
     header: Option<JournalHeader>,
@@ -61,7 +61,7 @@ struct End {
 impl StoreJournal {
     /// Creates a sink for the object `key`, which must not exist; `secrets` encrypts what the header says it does.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         store: Arc<dyn Store>,
         key: impl Into<String>,
         header: JournalHeader,
@@ -132,7 +132,7 @@ impl StoreJournal {
     ///
     /// # Errors
     /// That of the store; [`ErrorKind::Conflict`] when the object is another writer's.
-    pub async fn fold(&self, checkpoint: &str) -> Result<()> {
+    pub(crate) async fn fold(&self, checkpoint: &str) -> Result<()> {
         let mut tail = self.tail.lock().await;
         let Some(end) = self.settle(&mut tail).await? else {
             return Ok(());
@@ -147,7 +147,7 @@ impl StoreJournal {
     ///
     /// # Errors
     /// As for [`Self::fold`].
-    pub async fn rebase(&self, rebase: &Rebase) -> Result<bool> {
+    pub(crate) async fn rebase(&self, rebase: &Rebase) -> Result<bool> {
         let mut tail = self.tail.lock().await;
         let Some(end) = self.settle(&mut tail).await? else {
             return Ok(false);
@@ -162,7 +162,7 @@ impl StoreJournal {
     ///
     /// # Errors
     /// That of the store; the next opening then finds a journal that is folded already.
-    pub async fn discard(&self) -> Result<()> {
+    pub(crate) async fn discard(&self) -> Result<()> {
         let mut tail = self.tail.lock().await;
         if let Some(end) = self.settle(&mut tail).await? {
             self.store.delete_version(&self.key, &end.version).await?;

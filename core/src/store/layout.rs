@@ -4,11 +4,13 @@ use std::fmt;
 
 use smol_str::SmolStr;
 
-use super::is_plain_name;
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    urn::is_plain_name,
+};
 
 /// The only organization that stores of files know.
-pub const ORGANIZATION: &str = "organization";
+pub(crate) const ORGANIZATION: &str = "organization";
 
 /// Says which layout a store has.
 pub(super) const META: &str = ".pulumi/meta.yaml";
@@ -38,7 +40,7 @@ impl StackName {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] when one of them has characters that names cannot have, or more than 100.
     pub fn new(project: &str, stack: &str) -> Result<Self> {
-        crate::project::check_project_name(project)?;
+        crate::urn::check_project_name(project)?;
         if stack.len() > 100 {
             return Err(Error::invalid("a stack name must be 100 characters or less"));
         }

@@ -19,7 +19,7 @@ const LOOKS: u32 = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// The lock of a stack, released when it is dropped. [`Self::release`] also waits for that.
-pub struct StackLock(Mutex<Option<Held>>);
+pub(crate) struct StackLock(Mutex<Option<Held>>);
 
 struct Held {
     store: Arc<dyn Store>,
@@ -104,7 +104,7 @@ impl StackLock {
     ///
     /// # Errors
     /// Those of the store; the lock file then remains, and is removed when the next lock is taken on this host.
-    pub async fn release(self) -> Result<()> {
+    pub(crate) async fn release(self) -> Result<()> {
         match self.take_held() {
             Some(held) => held.release().await,
             None => Ok(()),

@@ -99,7 +99,7 @@ impl Owner {
 
 /// The owner of a stack's lock, as one that reads the stack without a lock sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Holder {
+pub(crate) struct Holder {
     /// Says which process holds the stack, what for and since when, without a full stop.
     pub text: String,
     /// Whether its process runs; otherwise nothing is known of it.

@@ -21,17 +21,20 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 pub use file::FileStore;
-pub use history::HistoryEntry;
+pub(crate) use history::HistoryEntry;
 pub(crate) use host::ProcessIdentity;
-pub use host::{HostFacts, ProcessState, Processes, SystemProcesses};
-pub use journal::StoreJournal;
-pub use layout::{ORGANIZATION, StackName};
-pub use lock_file::StackLock;
-pub use lock_owner::Holder;
+pub use host::ProcessState;
+pub use host::Processes;
+pub use host::{HostFacts, SystemProcesses};
+pub(crate) use journal::StoreJournal;
+pub(crate) use layout::ORGANIZATION;
+pub use layout::StackName;
+pub(crate) use lock_file::StackLock;
+pub(crate) use lock_owner::Holder;
 pub use memory::MemoryStore;
 pub use open::open;
-pub use session::{HistoryRecord, LoadedStack, Refreshing, StackSession};
-pub use stack::{CheckpointBase, StackStorage, StoredStack, list_stacks};
+pub(crate) use session::{HistoryRecord, LoadedStack, Refreshing, StackSession};
+pub(crate) use stack::{StackStorage, StoredStack, list_stacks};
 
 use crate::{
     error::{Error, ErrorKind, Result},
@@ -210,16 +213,6 @@ fn check_key(key: &str) -> Result<()> {
     } else {
         Err(Error::invalid(format!("invalid object key {key:?}")))
     }
-}
-
-/// Tells whether a text can be the name of a project or a stack: letters, digits, `_`, `-` and `.`.
-pub(crate) fn is_plain_name(name: &str) -> bool {
-    !name.is_empty()
-        && name != "."
-        && name != ".."
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
 }
 
 #[cfg(test)]

@@ -308,7 +308,6 @@ async fn a_listing_skips_sidecars_locks_and_temporary_files() {
     assert!(!folder.path().join("s/dev.json.attrs").exists());
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn what_a_put_keeps_shares_no_file_with_what_is_there_also_after_a_crash() {
     use std::os::unix::fs::MetadataExt as _;
@@ -339,7 +338,6 @@ async fn what_a_put_keeps_shares_no_file_with_what_is_there_also_after_a_crash()
     );
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn copies_in_the_history_share_a_file_with_each_other_only_until_the_origin_changes() {
     use std::os::unix::fs::MetadataExt as _;
@@ -454,7 +452,6 @@ async fn a_write_that_cannot_be_done_names_the_path_and_leaves_nothing() {
     );
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn files_are_for_their_owner_only_whatever_the_umask() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use stackwright::{
-    Engine, ErrorKind, Stack, StackSettings, operation::OperationOptions, program::from_fn,
-    project::StackFile, runtime::Runtime, secrets::PassphraseProvider,
+    Engine, ErrorKind, Stack, StackSettings, operation::OperationOptions, program::from_fn, runtime::Runtime,
+    secrets::PassphraseProvider,
 };
+use stackwright_project::StackFile;
 
 use crate::fixture::engine;
 

@@ -8,9 +8,9 @@ use std::sync::{
 use async_trait::async_trait;
 use stackwright::{
     Error, ErrorClass, ErrorKind, Result, Stack, StackSettings,
+    config::{Config, ConfigKey, ConfigValue},
     event::{EngineEvent, EventPayload},
     operation::{Operation, OperationKind, OperationOptions},
-    project::{Config, ConfigKey, ConfigValue},
     provider::ProviderStatus,
     runtime::Runtime,
     secrets::{Base64Provider, SecretsManager, SecretsProvider},

@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use stackwright::{
     Error, ErrorKind, Result, Stack, StackSettings,
     event::EventPayload,
-    executor::StepOp,
     operation::{OperationKind, OperationOptions, OperationResult},
     property::json::SecretForm,
     state::{
         JournalEntry, JournalRecord, Ledger, integrity,
         journal::{EntryJson, JournalReceiver},
     },
+    step::StepOp,
 };
 
 use crate::fixture::{Scripted, program, stack};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use stackwright::{
     ErrorKind, StackSettings,
     event::EventPayload,
-    executor::StepOp,
     operation::{OperationKind, OperationOptions},
     plan::GivenPlan,
     program::from_fn,
+    step::StepOp,
 };
 
 use crate::fixture::{Scripted, program, resource, stack};

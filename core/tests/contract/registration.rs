@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, atomic::Ordering};
 use stackwright::{
     Error, ErrorKind, Stack, StackSettings,
     event::StepStatus,
-    executor::StepOp,
     monitor::{Invoke, Monitor, Read, Registration},
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, from_fn},
     property::{Asset, AssetSource, PropertyValue},
     resource::ResourceState,
+    step::StepOp,
     urn::Urn,
 };
 

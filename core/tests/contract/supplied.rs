@@ -10,10 +10,10 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use stackwright::{
     Engine, ErrorKind, Opening, Result, Stack, StackSettings,
+    config::{Config, ConfigKey, ConfigValue},
     monitor::Read,
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, ProgramContext, from_fn},
-    project::{Config, ConfigKey, ConfigValue},
     property::PropertyValue,
     provider::Provider,
     runtime::Runtime,

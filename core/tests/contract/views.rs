@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use stackwright::{
     EngineBuilder, Result, StackSettings,
     event::EventPayload,
-    executor::StepOp,
     operation::{OperationKind, OperationOptions, OperationResult},
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, Provider,
@@ -15,6 +14,7 @@ use stackwright::{
     },
     resource::ResourceState,
     state::{JournalRecord, Ledger, integrity},
+    step::StepOp,
 };
 use stackwright_proto::{
     pulumirpc::{

@@ -9,9 +9,9 @@ use std::{
 use serde_json::{Value, json};
 use stackwright::{
     Engine, Stack, StackSettings,
+    config::{Config, ConfigKey, ConfigValue},
     operation::{Operation, OperationKind, OperationOptions, OperationResult},
     program::{self, ProgramContext},
-    project::{Config, ConfigKey, ConfigValue},
     runtime::Runtime,
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store,

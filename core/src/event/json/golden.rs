@@ -11,10 +11,10 @@ use crate::{
         ChangeCounts, EngineEvent, EventPayload, OperationOutcome, OperationStatus, StateMetadata, StepEvent,
         StepMetadata, Summary,
     },
-    executor::StepOp,
     property::{Archive, ArchiveSource, Asset, AssetSource, PropertyMap, PropertyValue},
     resource::ResourceState,
     runtime::Timestamp,
+    step::StepOp,
     urn::Urn,
 };
 

@@ -10,11 +10,11 @@ use crate::{
         PolicyQuestion, PolicyRemediation, PolicySeverity, PolicyViolation, PropertyDiff, StateMetadata,
         StepEvent, StepMetadata,
     },
-    executor::StepOp,
     property::{Asset, AssetSource, Output, PropertyMap, PropertyValue, ResourceReference, Unknown},
     resource::{ResourceState, UNKNOWN_ID},
     runtime::Timestamp,
     secrets::Redactor,
+    step::StepOp,
     urn::Urn,
 };
 

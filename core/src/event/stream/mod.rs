@@ -22,7 +22,7 @@ use crate::{
     secrets::Redactor,
 };
 
-pub use sink::EventSink;
+pub(crate) use sink::EventSink;
 
 /// How many debug messages wait for one listener before further ones are dropped.
 const DEBUG_LIMIT: usize = 16_384;

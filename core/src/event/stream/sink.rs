@@ -27,7 +27,7 @@ use crate::{
 ///
 /// Secrets that the sink's [`Redactor`] knows are taken out of messages before anybody sees them.
 #[derive(Clone)]
-pub struct EventSink(Arc<Shared>);
+pub(crate) struct EventSink(Arc<Shared>);
 
 struct Shared {
     clock: Arc<dyn Clock>,
@@ -57,13 +57,13 @@ struct Listener {
 impl EventSink {
     /// Creates a sink without listeners that takes the time of events from `clock`.
     #[must_use]
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self::with_debug(clock, true)
     }
 
     /// Creates a sink that drops debug messages unless it is to show them; sequence numbers have no gaps for them.
     #[must_use]
-    pub fn with_debug(clock: Arc<dyn Clock>, shows_debug: bool) -> Self {
+    pub(crate) fn with_debug(clock: Arc<dyn Clock>, shows_debug: bool) -> Self {
         Self(Arc::new(Shared {
             clock,
             sequence: AtomicU64::new(0),
@@ -77,7 +77,7 @@ impl EventSink {
 
     /// Starts listening: the stream holds every event from now on. After the end it holds the cancel event only.
     #[must_use]
-    pub fn subscribe(&self) -> EventStream {
+    pub(crate) fn subscribe(&self) -> EventStream {
         let (queue, events) = mpsc::unbounded_channel();
         let pressure = Arc::new(Pressure::default());
         let mut listeners = self.0.lock();
@@ -102,12 +102,12 @@ impl EventSink {
     }
 
     /// Emits an event; `internal` marks steps that people did not ask for.
-    pub fn emit(&self, payload: EventPayload, internal: bool) {
+    pub(crate) fn emit(&self, payload: EventPayload, internal: bool) {
         self.emit_with(internal, || payload);
     }
 
     /// Emits an event whose payload is made only when somebody listens.
-    pub fn emit_with(&self, internal: bool, payload: impl FnOnce() -> EventPayload) {
+    pub(crate) fn emit_with(&self, internal: bool, payload: impl FnOnce() -> EventPayload) {
         if self.0.listening.load(Ordering::Acquire) {
             self.0.deliver(internal, payload());
         } else {
@@ -117,7 +117,7 @@ impl EventSink {
 
     /// Returns what takes secrets out of messages, so that it can be told of more of them.
     #[must_use]
-    pub fn redactor(&self) -> &Redactor {
+    pub(crate) fn redactor(&self) -> &Redactor {
         &self.0.redactor
     }
 
@@ -139,7 +139,7 @@ impl EventSink {
     }
 
     /// Emits a message; known secrets in it are taken out.
-    pub fn diagnostic(&self, diagnostic: Diagnostic) {
+    pub(crate) fn diagnostic(&self, diagnostic: Diagnostic) {
         if diagnostic.severity == Severity::Debug && !self.0.shows_debug {
             return;
         }
@@ -152,18 +152,19 @@ impl EventSink {
 
     /// Returns the messages so far, debug and passing ones left out.
     #[must_use]
-    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+    pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         self.0.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Tells whether anybody listens.
+    /// Tells whether a stream is open.
+    #[cfg(test)]
     #[must_use]
-    pub fn has_listeners(&self) -> bool {
+    pub(crate) fn has_listeners(&self) -> bool {
         self.0.listening.load(Ordering::Acquire)
     }
 
     /// Ends the stream with the cancel event. What is emitted later is dropped; ending twice does nothing.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.0.end();
     }
 }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use super::value::{shown, shown_change};
 use crate::{
     event::{DiffKind, PropertyChange, StepMetadata, StepResult},
-    executor::StepOp,
     secrets::Redactor,
+    step::StepOp,
     token::TypeToken,
     urn::Urn,
 };

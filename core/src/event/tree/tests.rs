@@ -7,9 +7,9 @@ use crate::{
     error::{Error, ErrorKind},
     event::{DiffKind, PropertyDiff, StateMetadata, StepEvent, StepMetadata},
     event::{OperationStatus, StepError, StepResult},
-    executor::StepOp,
     resource::ResourceState,
     secrets::Redactor,
+    step::StepOp,
     urn::Urn,
 };
 

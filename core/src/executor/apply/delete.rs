@@ -2,9 +2,10 @@
 
 use super::Result;
 use crate::{
-    executor::{Executor, Step, StepFailure, StepOp, outcome::Applied},
+    executor::{Executor, Step, StepFailure, outcome::Applied},
     message::Message,
     provider::DeleteRequest,
+    step::StepOp,
 };
 
 impl Executor {

@@ -9,12 +9,13 @@ mod update;
 
 use crate::{
     executor::{
-        Executor, Step, StepFailure, StepOp,
+        Executor, Step, StepFailure,
         outcome::{Applied, join_reasons},
     },
     message::Text,
     provider::{InitFailure, ProviderError, ProviderStatus},
     resource::ResourceState,
+    step::StepOp,
     token::ResourceId,
 };
 

@@ -9,10 +9,11 @@ use rustc_hash::FxHashSet;
 
 use crate::{
     diagnostic::Diagnostic,
-    executor::{Executor, Step, StepFailure, StepOp},
+    executor::{Executor, Step, StepFailure},
     provider::{PublishedView, Views},
     resource::ResourceState,
     state::{StateId, StateRef},
+    step::StepOp,
     urn::Urn,
 };
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::{Following, book::inside};
 use crate::{
     event::OperationStatus,
-    executor::{Executor, Step, StepFailure, StepOp},
+    executor::{Executor, Step, StepFailure},
     provider::{Effect, ProviderStatus, PublishedView, View, ViewStep},
     resource::ResourceState,
     state::{JournalRecord, OperationId, StateId, StateRef},
+    step::StepOp,
     urn::Urn,
 };
 

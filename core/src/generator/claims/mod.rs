@@ -21,7 +21,7 @@ pub(crate) use waiting::Awaited;
 
 /// A registration's claim: its URN, and the record that it takes over.
 #[derive(Clone, Debug)]
-pub struct Claim {
+pub(crate) struct Claim {
     /// The resource.
     pub urn: Urn,
     /// The record that it takes over, under its own URN or an alias.

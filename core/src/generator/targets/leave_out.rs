@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    executor::{Step, StepDetail, StepOp},
+    executor::{Step, StepDetail},
     generator::{
         Generator, Purpose, Unanswered,
         build::new_state,
@@ -17,6 +17,7 @@ use crate::{
     message::Message,
     resource::{Goal, ProviderReference, ResourceState},
     state::{EdgeKind, StateRef},
+    step::StepOp,
     urn::Urn,
 };
 

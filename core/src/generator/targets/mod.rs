@@ -13,7 +13,7 @@ mod spare;
 
 pub(super) use leave_out::untargeted;
 pub(crate) use names::References;
-pub use set::TargetSet;
+pub(crate) use set::TargetSet;
 
 use crate::urn::Urn;
 
@@ -22,7 +22,7 @@ use crate::urn::Urn;
 /// Targets name what is worked on, excludes what is not; where there are targets, excludes say nothing. Providers and
 /// the root stack are always worked on.
 #[derive(Clone, Debug, Default)]
-pub struct Targeting {
+pub(crate) struct Targeting {
     /// The only resources to be worked on.
     pub targets: TargetSet,
     /// What depends on a target is a target, too.
@@ -38,13 +38,13 @@ pub struct Targeting {
 impl Targeting {
     /// Tells whether nothing is said at all.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.replaced.is_empty() && !self.is_limited()
     }
 
     /// Tells whether some resources may be left out.
     #[must_use]
-    pub fn is_limited(&self) -> bool {
+    pub(crate) fn is_limited(&self) -> bool {
         !(self.targets.is_empty() && self.excludes.is_empty())
     }
 

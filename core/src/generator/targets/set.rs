@@ -7,7 +7,7 @@ use crate::urn::Urn;
 
 /// URNs that were named literally or by globs: `*` stands for anything but a colon, `**` for anything.
 #[derive(Clone, Debug, Default)]
-pub struct TargetSet {
+pub(crate) struct TargetSet {
     literals: FxHashSet<String>,
     /// The literals once more, in the order in which they were given.
     ordered: Vec<String>,
@@ -18,13 +18,13 @@ pub struct TargetSet {
 impl TargetSet {
     /// Tells whether anything was named.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ordered.is_empty() && self.globs.is_empty()
     }
 
     /// Tells whether a URN was named.
     #[must_use]
-    pub fn contains(&self, urn: &Urn) -> bool {
+    pub(crate) fn contains(&self, urn: &Urn) -> bool {
         self.literals.contains(urn.as_str()) || self.globs.iter().any(|(_, glob)| glob.matches(urn.as_str()))
     }
 
@@ -42,7 +42,7 @@ impl TargetSet {
     }
 
     /// Returns what was named literally, each once, in order.
-    pub fn literals(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn literals(&self) -> impl Iterator<Item = &str> {
         self.ordered.iter().map(String::as_str)
     }
 }

@@ -7,10 +7,10 @@ use rustc_hash::FxHashSet;
 use super::{Targeting, leave_out::untargeted};
 use crate::{
     error::{Error, ErrorKind},
-    executor::StepOp,
     generator::{Generator, deletion::Condemned, destroy::Removal},
     message::Message,
     state::{EdgeKind, StateId},
+    step::StepOp,
     urn::Urn,
 };
 

@@ -1,7 +1,7 @@
 //! What a stack's configuration says to default providers: which there are not, and how they are configured.
 
 use crate::{
-    program::RunInfo,
+    monitor::RunInfo,
     property::{PropertyMap, PropertyValue},
 };
 

@@ -14,8 +14,8 @@ use smol_str::SmolStr;
 use crate::{
     error::Error,
     generator::Unanswered,
+    monitor::RunInfo,
     monitor::{Monitor, PackageChoice, Registration, WireStatus, register::Refused},
-    program::RunInfo,
     provider::settings::ProviderSettings,
     resource::ProviderReference,
     state::Base,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{configuration, known::Known};
 use crate::{
-    program::RunInfo,
+    monitor::RunInfo,
     provider::settings::ProviderSettings,
     resource::ResourceState,
     token::{ResourceId, TypeToken},

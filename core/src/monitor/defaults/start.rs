@@ -71,7 +71,10 @@ impl Monitor {
         let generator = &self.0.generator;
         let claim = generator.claim(&goal)?;
         if let Some(user) = first_user {
-            generator.executor().control().first_user(claim.urn.clone(), user);
+            generator
+                .executor()
+                .control()
+                .first_user(claim.urn().clone(), user);
         }
         let outcome = generator.register(claim, goal).await?;
         let state = outcome.state;

@@ -100,7 +100,7 @@ impl AliasJson {
     /// When a URN is none.
     pub(super) fn alias(self) -> Result<Alias> {
         if !self.urn.is_empty() {
-            return Urn::parse(&self.urn).map(Alias::Urn);
+            return Ok(Alias::Urn(Urn::parse(&self.urn)?));
         }
         let part = |text: String| (!text.is_empty()).then_some(text);
         Ok(Alias::Spec {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::{read, write};
 use crate::{
-    executor::StepOp,
     plan::{Plan, PlanConfig},
     property::PropertyValue,
     secrets::{PassphraseProvider, SecretsProvider},
     state::deployment::{SecretsAccess, read_checkpoint},
+    step::StepOp,
     urn::Urn,
 };
 

@@ -14,7 +14,6 @@ use serde_json::{Value, value::RawValue};
 use super::goal::{AliasJson, DiffJson, GoalJson};
 use crate::{
     error::{Error, Result},
-    executor::StepOp,
     plan::{GoalPlan, Plan, PlanConfig, PlanDiff, PlanKeys, ResourcePlan},
     property::{
         PropertyMap,
@@ -24,6 +23,7 @@ use crate::{
     runtime::Timestamp,
     secrets::{SecretsManager, SecretsProvider},
     state::Manifest,
+    step::StepOp,
     urn::Urn,
 };
 

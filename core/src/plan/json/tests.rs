@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::{read, write};
 use crate::{
+    config::{Config, ConfigKey, ConfigValue},
     error::ErrorKind,
     plan::{GoalPlan, Plan, PlanConfig, PlanDiff, PlanKeys, ResourcePlan},
-    project::{Config, ConfigKey, ConfigValue},
     property::PropertyValue,
     resource::{Alias, CustomTimeouts},
     secrets::{PassphraseProvider, SecretsProvider},
@@ -164,7 +164,7 @@ fn whole() -> Plan {
     };
     let resource = ResourcePlan {
         goal: Some(goal),
-        steps: vec![crate::executor::StepOp::Create],
+        steps: vec![crate::step::StepOp::Create],
         outputs: Some([("a", secret)].into_iter().collect()),
         seed: Some(vec![7; 32]),
     };

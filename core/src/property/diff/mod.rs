@@ -9,7 +9,7 @@ use crate::property::{Archive, Asset, Key, PropertyMap, PropertyPath, PropertyVa
 
 /// How one place differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Change {
+pub(crate) enum Change {
     /// Only the new side has a value.
     Add,
     /// Only the old side has a value.
@@ -20,7 +20,7 @@ pub enum Change {
 
 /// What differs between two objects; names in order, equal entries left out.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ObjectDiff {
+pub(crate) struct ObjectDiff {
     /// Entries that only the new object has.
     pub adds: BTreeMap<Key, PropertyValue>,
     /// Entries that only the old object has.
@@ -31,7 +31,7 @@ pub struct ObjectDiff {
 
 /// What differs between two arrays, by index.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ArrayDiff {
+pub(crate) struct ArrayDiff {
     /// Elements past the end of the old array.
     pub adds: BTreeMap<usize, PropertyValue>,
     /// Elements past the end of the new array.
@@ -42,7 +42,7 @@ pub struct ArrayDiff {
 
 /// Two values that are not equal.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ValueDiff {
+pub(crate) struct ValueDiff {
     /// The old value.
     pub old: PropertyValue,
     /// The new value.
@@ -53,8 +53,7 @@ pub struct ValueDiff {
 
 /// What differs inside two values of one kind.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum InnerDiff {
+pub(crate) enum InnerDiff {
     Object(ObjectDiff),
     Array(ArrayDiff),
 }
@@ -69,7 +68,7 @@ impl PropertyMap {
 
     /// Returns what differs from `self`, the old side, to `new`; `None` when both say the same.
     #[must_use]
-    pub fn diff(&self, new: &Self) -> Option<ObjectDiff> {
+    pub(crate) fn diff(&self, new: &Self) -> Option<ObjectDiff> {
         if self.same_content(new) {
             return None;
         }
@@ -171,7 +170,7 @@ impl PropertyValue {
 
     /// Returns what differs from `self`, the old side, to `new`; `None` when both say the same.
     #[must_use]
-    pub fn diff(&self, new: &Self) -> Option<ValueDiff> {
+    pub(crate) fn diff(&self, new: &Self) -> Option<ValueDiff> {
         let inside = match (self, new) {
             (Self::Object(left), Self::Object(right)) => Some(InnerDiff::Object(left.diff(right)?)),
             (Self::Array(left), Self::Array(right)) => Some(InnerDiff::Array(array_diff(left, right)?)),
@@ -242,13 +241,13 @@ impl ResourceReference {
 impl ObjectDiff {
     /// Tells whether nothing differs.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.adds.is_empty() && self.deletes.is_empty() && self.updates.is_empty()
     }
 
     /// Returns the names of the entries that differ, in order.
     #[must_use]
-    pub fn keys(&self) -> Vec<Key> {
+    pub(crate) fn keys(&self) -> Vec<Key> {
         let mut keys: Vec<Key> = self
             .adds
             .keys()
@@ -262,7 +261,7 @@ impl ObjectDiff {
 
     /// Returns every innermost place that differs, in the order of the paths: what a detailed diff lists.
     #[must_use]
-    pub fn paths(&self) -> Vec<(PropertyPath, Change)> {
+    pub(crate) fn paths(&self) -> Vec<(PropertyPath, Change)> {
         let mut places = Vec::new();
         self.list(&mut PropertyPath::default(), &mut places);
         places.sort_by(|left, right| left.0.cmp(&right.0));

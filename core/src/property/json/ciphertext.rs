@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Gathers the outermost secrets of any number of values that have no ciphertext of one manager yet.
-pub struct SecretCollector {
+pub(crate) struct SecretCollector {
     manager: Arc<str>,
     pending: Vec<Holder>,
     seen: FxHashSet<usize>,
@@ -40,7 +40,7 @@ fn address<T>(value: &T) -> usize {
 impl SecretCollector {
     /// Creates an empty collector for the manager whose [`crate::secrets::SecretsManager::identity`] this is.
     #[must_use]
-    pub fn new(manager: Arc<str>) -> Self {
+    pub(crate) fn new(manager: Arc<str>) -> Self {
         Self {
             manager,
             pending: Vec::new(),
@@ -49,12 +49,12 @@ impl SecretCollector {
     }
 
     /// Adds the secrets of a map.
-    pub fn collect(&mut self, map: &PropertyMap) {
+    pub(crate) fn collect(&mut self, map: &PropertyMap) {
         map.values().for_each(|value| self.collect_value(value));
     }
 
     /// Adds the outermost secrets of a value.
-    pub fn collect_value(&mut self, value: &PropertyValue) {
+    pub(crate) fn collect_value(&mut self, value: &PropertyValue) {
         match value {
             PropertyValue::Secret(secret) => {
                 let cached = secret.ciphertext.get();
@@ -85,7 +85,7 @@ impl SecretCollector {
 
     /// Tells whether nothing needs encrypting.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
@@ -93,7 +93,7 @@ impl SecretCollector {
     ///
     /// # Errors
     /// [`ErrorKind::Secrets`] when a secret was read from state and never decrypted.
-    pub fn plaintexts(&self) -> Result<Vec<String>> {
+    pub(crate) fn plaintexts(&self) -> Result<Vec<String>> {
         let unknown = PropertyValue::unknown();
         self.pending
             .iter()
@@ -113,7 +113,7 @@ impl SecretCollector {
     ///
     /// # Errors
     /// [`ErrorKind::Internal`] when the number is not that of the plaintexts.
-    pub fn finish(self, ciphertexts: Vec<String>) -> Result<Ciphertexts> {
+    pub(crate) fn finish(self, ciphertexts: Vec<String>) -> Result<Ciphertexts> {
         if ciphertexts.len() != self.pending.len() {
             return Err(Error::internal(format!(
                 "the secrets manager was given {} secrets and returned {}",

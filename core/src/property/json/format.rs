@@ -10,11 +10,11 @@ use crate::error::{Error, Result};
 /// Writes numbers in their shortest form without needless exponents, and escapes the two line separators that
 /// JavaScript once choked on; all else is left to the formatter inside.
 #[derive(Clone, Debug, Default)]
-pub struct StateFormatter<F = CompactFormatter>(F);
+pub(super) struct StateFormatter<F = CompactFormatter>(F);
 
 impl<F> StateFormatter<F> {
     /// Creates a formatter with the layout of `inner`.
-    pub const fn new(inner: F) -> Self {
+    pub(super) const fn new(inner: F) -> Self {
         Self(inner)
     }
 }
@@ -85,7 +85,7 @@ fn write_number<W: ?Sized + io::Write>(writer: &mut W, value: f64) -> io::Result
 ///
 /// # Errors
 /// [`crate::ErrorKind::State`] when the writer fails or a value in the document cannot be written.
-pub fn to_writer(writer: impl io::Write, document: &impl Serialize) -> Result<()> {
+pub(crate) fn to_writer(writer: impl io::Write, document: &impl Serialize) -> Result<()> {
     let mut serializer =
         serde_json::Serializer::with_formatter(writer, StateFormatter::new(CompactFormatter));
     document.serialize(&mut serializer).map_err(cannot_write)
@@ -105,7 +105,7 @@ pub fn to_vec(document: &impl Serialize) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`crate::ErrorKind::State`] when a value in the document cannot be written.
-pub fn to_vec_pretty(document: &impl Serialize, indent: &str) -> Result<Vec<u8>> {
+pub(crate) fn to_vec_pretty(document: &impl Serialize, indent: &str) -> Result<Vec<u8>> {
     let mut text = Vec::with_capacity(128);
     let formatter = StateFormatter::new(PrettyFormatter::with_indent(indent.as_bytes()));
     let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);

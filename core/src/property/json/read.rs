@@ -18,11 +18,11 @@ use crate::property::{
 
 /// A map as state has it; encrypted secrets are left sealed (see [`super::SealedSecrets`]).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StateMap(pub PropertyMap);
+pub(crate) struct StateMap(pub PropertyMap);
 
 /// A value as state has it; encrypted secrets are left sealed (see [`super::SealedSecrets`]).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct StateValue(pub PropertyValue);
+pub(crate) struct StateValue(pub PropertyValue);
 
 impl<'de> Deserialize<'de> for StateMap {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -12,7 +12,7 @@ use crate::{
 
 /// Gathers the ciphertexts of the sealed secrets of any number of maps, each text once.
 #[derive(Default)]
-pub struct SealedSecrets {
+pub(crate) struct SealedSecrets {
     texts: Vec<Arc<str>>,
     positions: FxHashMap<Arc<str>, usize>,
 }
@@ -20,18 +20,18 @@ pub struct SealedSecrets {
 impl SealedSecrets {
     /// Creates an empty collection.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Adds the sealed secrets of a map; tells whether there are any.
-    pub fn collect(&mut self, map: &PropertyMap) -> bool {
+    pub(crate) fn collect(&mut self, map: &PropertyMap) -> bool {
         map.values()
             .fold(false, |any, value| self.collect_value(value) | any)
     }
 
     /// Adds the sealed secrets of a value; tells whether there are any.
-    pub fn collect_value(&mut self, value: &PropertyValue) -> bool {
+    pub(crate) fn collect_value(&mut self, value: &PropertyValue) -> bool {
         match value {
             PropertyValue::Secret(secret) => match secret.ciphertext.get() {
                 Some(cached) if secret.is_sealed() => {
@@ -53,15 +53,9 @@ impl SealedSecrets {
         }
     }
 
-    /// Tells whether nothing needs decrypting.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
-    }
-
     /// Returns the texts to decrypt.
     #[must_use]
-    pub fn ciphertexts(&self) -> Vec<String> {
+    pub(crate) fn ciphertexts(&self) -> Vec<String> {
         self.texts.iter().map(|text| String::from(&**text)).collect()
     }
 
@@ -70,7 +64,7 @@ impl SealedSecrets {
     /// # Errors
     /// [`ErrorKind::State`] when a plaintext is not the JSON of a value; [`ErrorKind::Internal`] when the number
     /// is not that of the ciphertexts.
-    pub fn open(self, plaintexts: &[String], manager: &Arc<str>) -> Result<OpenedSecrets> {
+    pub(crate) fn open(self, plaintexts: &[String], manager: &Arc<str>) -> Result<OpenedSecrets> {
         if plaintexts.len() != self.texts.len() {
             return Err(Error::internal(format!(
                 "the secrets manager was given {} ciphertexts and returned {}",
@@ -102,11 +96,11 @@ impl SealedSecrets {
 }
 
 /// Opened secrets by ciphertext.
-pub struct OpenedSecrets(FxHashMap<Arc<str>, Arc<Secret>>);
+pub(crate) struct OpenedSecrets(FxHashMap<Arc<str>, Arc<Secret>>);
 
 impl OpenedSecrets {
     /// Puts the opened secrets in the place of the sealed ones; a map without any is left untouched.
-    pub fn fill(&self, map: &mut PropertyMap) {
+    pub(crate) fn fill(&self, map: &mut PropertyMap) {
         if map.values().any(holds_sealed) {
             for (_, value) in map.iter_mut() {
                 self.fill_value(value);
@@ -115,7 +109,7 @@ impl OpenedSecrets {
     }
 
     /// Puts the opened secrets in the place of the sealed ones.
-    pub fn fill_value(&self, value: &mut PropertyValue) {
+    pub(crate) fn fill_value(&self, value: &mut PropertyValue) {
         match value {
             PropertyValue::Secret(secret) => {
                 let opened = secret

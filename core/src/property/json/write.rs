@@ -50,7 +50,7 @@ const ELIDED_CONTENTS: &str = "<contents elided>";
 
 /// A value that writes itself as JSON.
 #[derive(Clone, Copy)]
-pub struct ValueJson<'a> {
+pub(crate) struct ValueJson<'a> {
     value: &'a PropertyValue,
     form: SecretForm<'a>,
     depth: usize,
@@ -58,7 +58,7 @@ pub struct ValueJson<'a> {
 
 /// A map that writes itself as JSON.
 #[derive(Clone, Copy)]
-pub struct MapJson<'a> {
+pub(crate) struct MapJson<'a> {
     map: &'a PropertyMap,
     form: SecretForm<'a>,
     depth: usize,
@@ -67,7 +67,7 @@ pub struct MapJson<'a> {
 impl<'a> ValueJson<'a> {
     /// Gives `value` the form in which it is to be written.
     #[must_use]
-    pub const fn new(value: &'a PropertyValue, form: SecretForm<'a>) -> Self {
+    pub(crate) const fn new(value: &'a PropertyValue, form: SecretForm<'a>) -> Self {
         Self {
             value,
             form,
@@ -87,7 +87,7 @@ impl<'a> ValueJson<'a> {
 impl<'a> MapJson<'a> {
     /// Gives `map` the form in which it is to be written.
     #[must_use]
-    pub const fn new(map: &'a PropertyMap, form: SecretForm<'a>) -> Self {
+    pub(crate) const fn new(map: &'a PropertyMap, form: SecretForm<'a>) -> Self {
         Self { map, form, depth: 0 }
     }
 }

@@ -68,7 +68,7 @@ pub fn from_struct(message: Struct, options: &DecodeOptions) -> crate::Result<Pr
 ///
 /// # Errors
 /// As [`from_struct`].
-pub fn from_value(message: Value, options: &DecodeOptions) -> crate::Result<Option<PropertyValue>> {
+pub(crate) fn from_value(message: Value, options: &DecodeOptions) -> crate::Result<Option<PropertyValue>> {
     let decoder = Decoder(options);
     decoder
         .value(message, 0)
@@ -260,7 +260,7 @@ impl Decoder<'_> {
         let Some(urn) = text(&mut fields, "urn")? else {
             return Err(Fault::new("a resource reference has no URN"));
         };
-        let urn = Urn::parse(&urn).map_err(|error| Fault::quoting(error.message()).below("urn"))?;
+        let urn = Urn::parse(&urn).map_err(|error| Fault::quoting(error.to_string()).below("urn"))?;
         let id = match fields.remove("id").map(|value| value.kind) {
             None | Some(None | Some(Kind::NullValue(_))) => None,
             Some(Some(Kind::StringValue(id))) => Some(match Unknown::from_sentinel(&id) {
@@ -345,17 +345,16 @@ fn text(fields: &mut Fields, name: &'static str) -> Result<Option<String>> {
 fn urns(fields: &mut Fields, name: &'static str) -> Result<Vec<Urn>> {
     match fields.remove(name).and_then(|value| value.kind) {
         None | Some(Kind::NullValue(_)) => Ok(Vec::new()),
-        Some(Kind::ListValue(list)) => {
-            list.values
-                .into_iter()
-                .enumerate()
-                .map(|(index, value)| match value.kind {
-                    Some(Kind::StringValue(urn)) => Urn::parse(&urn)
-                        .map_err(|error| Fault::quoting(error.message()).below(index).below(name)),
-                    _ => Err(Fault::new("a dependency is not a text").below(index).below(name)),
-                })
-                .collect()
-        }
+        Some(Kind::ListValue(list)) => list
+            .values
+            .into_iter()
+            .enumerate()
+            .map(|(index, value)| match value.kind {
+                Some(Kind::StringValue(urn)) => Urn::parse(&urn)
+                    .map_err(|error| Fault::quoting(error.to_string()).below(index).below(name)),
+                _ => Err(Fault::new("a dependency is not a text").below(index).below(name)),
+            })
+            .collect(),
         Some(_) => Err(Fault::new(format!("`{name}` is not a list")).below(name)),
     }
 }

@@ -63,7 +63,7 @@ pub fn to_struct(map: &PropertyMap, options: &EncodeOptions) -> crate::Result<St
 ///
 /// # Errors
 /// As [`to_struct`].
-pub fn to_value(value: &PropertyValue, options: &EncodeOptions) -> crate::Result<Option<Value>> {
+pub(crate) fn to_value(value: &PropertyValue, options: &EncodeOptions) -> crate::Result<Option<Value>> {
     Encoder(options)
         .value(value, 0)
         .map_err(|fault| (*fault).into_error(options.label))

@@ -6,5 +6,7 @@ mod fault;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{DecodeOptions, from_struct, from_value};
-pub use encode::{EncodeOptions, to_struct, to_value};
+pub(crate) use decode::from_value;
+pub use decode::{DecodeOptions, from_struct};
+pub(crate) use encode::to_value;
+pub use encode::{EncodeOptions, to_struct};

@@ -12,7 +12,7 @@ use crate::provider::{InvokeRequest, InvokeResponse, ProviderError, ProviderResu
 
 /// The parameter that makes one package out of a provider of many.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     /// The package that results.
     pub name: String,
     /// Its version.
@@ -49,7 +49,7 @@ impl GrpcProvider {
     ///
     /// # Errors
     /// What the provider failed with, or that it serves another package than it was asked to.
-    pub async fn parameterize(&self, parameter: &Parameter) -> ProviderResult<()> {
+    pub(crate) async fn parameterize(&self, parameter: &Parameter) -> ProviderResult<()> {
         use pulumirpc::parameterize_request::{Parameters, ParametersValue};
         let message = pulumirpc::ParameterizeRequest {
             parameters: Some(Parameters::Value(ParametersValue {

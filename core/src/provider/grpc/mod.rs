@@ -33,8 +33,8 @@ use crate::{
     },
     runtime::Runtime,
 };
-pub use function::Parameter;
-pub use views::{StatusService, ViewTokens};
+pub(crate) use function::Parameter;
+pub(crate) use views::{StatusService, ViewTokens};
 
 use configuration::{Configuration, ConfigurationCell};
 use peer::Peer;
@@ -76,7 +76,7 @@ impl GrpcProvider {
 
     /// Lets it publish what it does to views.
     #[must_use]
-    pub fn with_status(self, status: StatusService) -> Self {
+    pub(crate) fn with_status(self, status: StatusService) -> Self {
         Self {
             status: Some(status),
             ..self
@@ -85,7 +85,7 @@ impl GrpcProvider {
 
     /// Names the endpoint at which it reaches the engine, and the hold of the operation that uses it.
     #[must_use]
-    pub fn with_engine(self, engine: Arc<EngineEndpoint>, hold: RouteHold) -> Self {
+    pub(crate) fn with_engine(self, engine: Arc<EngineEndpoint>, hold: RouteHold) -> Self {
         Self {
             engine: Some(engine),
             hold: Mutex::new(Some(hold)),
@@ -104,7 +104,7 @@ impl GrpcProvider {
 
     /// Returns where the lines of its process go; `None` when the process is not ours.
     #[must_use]
-    pub fn route(&self) -> Option<&OutputRoute> {
+    pub(crate) fn route(&self) -> Option<&OutputRoute> {
         self.peer
             .process
             .as_ref()

@@ -23,19 +23,19 @@ use super::{
 };
 use crate::{
     event::OperationStatus,
-    executor::StepOp,
     property::{
         PropertyMap,
         wire::{DecodeOptions, from_struct},
     },
     provider::{Capabilities, ProviderResult, View, ViewName, ViewStep, Views},
+    step::StepOp,
 };
 
 /// The tokens of the calls that run now, each with the desk of its call. Cheap to clone; all clones are one.
 ///
 /// It is also what answers the ResourceStatus service: a plugin publishes with the token of the call that it works on.
 #[derive(Clone, Debug, Default)]
-pub struct ViewTokens(Arc<Mutex<FxHashMap<String, Views>>>);
+pub(crate) struct ViewTokens(Arc<Mutex<FxHashMap<String, Views>>>);
 
 impl ViewTokens {
     fn running(&self) -> MutexGuard<'_, FxHashMap<String, Views>> {
@@ -72,7 +72,7 @@ impl ResourceStatus for ViewTokens {
 
 /// Where plugins find the service, and the tokens that it knows.
 #[derive(Clone, Debug)]
-pub struct StatusService {
+pub(crate) struct StatusService {
     /// The address, such as `127.0.0.1:4711`.
     pub address: String,
     /// The tokens of running calls.

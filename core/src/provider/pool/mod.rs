@@ -177,7 +177,7 @@ impl Instance {
 /// inputs. Processes of scripts and interpreters are not kept: what code they have loaded, only they know. Every process
 /// ends with the pool.
 #[derive(Clone)]
-pub struct ProviderPool(Arc<Shelf>);
+pub(crate) struct ProviderPool(Arc<Shelf>);
 
 struct Shelf {
     settings: PoolSettings,
@@ -202,7 +202,7 @@ struct Idle {
 impl ProviderPool {
     /// Creates an empty pool.
     #[must_use]
-    pub fn new(settings: PoolSettings, runtime: Runtime) -> Self {
+    pub(crate) fn new(settings: PoolSettings, runtime: Runtime) -> Self {
         Self(Arc::new(Shelf {
             settings,
             runtime,
@@ -212,7 +212,8 @@ impl ProviderPool {
 
     /// Returns the number of processes that wait for their next use.
     #[must_use]
-    pub fn idle_count(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn idle_count(&self) -> usize {
         self.0.state().idle.len()
     }
 
@@ -288,7 +289,7 @@ impl ProviderPool {
     }
 
     /// Ends all waiting processes, and from now on each as it returns.
-    pub async fn close_all(&self) {
+    pub(crate) async fn close_all(&self) {
         let idle = {
             let mut state = self.0.state();
             state.closed = true;

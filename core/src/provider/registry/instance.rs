@@ -7,7 +7,7 @@ use crate::{
     error::Result,
     property::PropertyMap,
     provider::{
-        Capabilities, ConfigureRequest, LoadRequest, Provider, ProviderResult, UnconfiguredProvider, builtin,
+        Capabilities, ConfigureRequest, Provider, ProviderResult, UnconfiguredProvider, builtin,
         settings::ProviderSettings,
     },
     resource::ProviderReference,
@@ -37,13 +37,7 @@ impl ProviderRegistry {
     pub(super) async fn load(&self, urn: &Urn, inputs: &PropertyMap) -> Result<Instance> {
         let package = urn.resource_type().rsplit(':').next().unwrap_or_default();
         let settings = ProviderSettings::read(package, inputs)?;
-        let loaded = self
-            .source
-            .load(LoadRequest {
-                urn: urn.clone(),
-                settings,
-            })
-            .await;
+        let loaded = self.source.load(settings).await;
         let loaded = loaded.map_err(|error| error.with_urn(urn.clone()).with_provider(package))?;
         let instance = Instance {
             provider: loaded.provider,

@@ -34,7 +34,7 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A configured provider, as steps call it.
 #[derive(Clone)]
-pub struct ProviderHandle {
+pub(crate) struct ProviderHandle {
     /// The provider; for provider resources the registry itself.
     pub provider: Arc<dyn Provider>,
     /// Whether Create and Update know how to preview.
@@ -49,7 +49,7 @@ pub struct ProviderHandle {
 ///
 /// A provider resource is managed by the registry itself: its Check loads an instance, its Create or Update
 /// configures it, its Delete lets it go. From then on resources find it by its reference.
-pub struct ProviderRegistry {
+pub(crate) struct ProviderRegistry {
     source: Arc<dyn ProviderSource>,
     runtime: Runtime,
     preview: bool,
@@ -81,7 +81,7 @@ struct Instances {
 impl ProviderRegistry {
     /// Creates an empty registry that loads instances from `source`.
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         source: Arc<dyn ProviderSource>,
         runtime: Runtime,
         preview: bool,
@@ -102,7 +102,7 @@ impl ProviderRegistry {
 
     /// Returns what manages provider resources: this registry.
     #[must_use]
-    pub fn manager(self: &Arc<Self>) -> ProviderHandle {
+    pub(crate) fn manager(self: &Arc<Self>) -> ProviderHandle {
         self.managed(None)
     }
 
@@ -111,7 +111,7 @@ impl ProviderRegistry {
     ///
     /// # Errors
     /// Whatever loading the instance fails with.
-    pub async fn manager_of(
+    pub(crate) async fn manager_of(
         self: &Arc<Self>,
         urn: &Urn,
         inputs: &PropertyMap,
@@ -133,13 +133,13 @@ impl ProviderRegistry {
 
     /// Returns the configured provider that a reference names.
     #[must_use]
-    pub fn get(&self, reference: &ProviderReference) -> Option<ProviderHandle> {
+    pub(crate) fn get(&self, reference: &ProviderReference) -> Option<ProviderHandle> {
         self.get_named(&reference.to_string())
     }
 
     /// Returns a configured provider by the text of its reference.
     #[must_use]
-    pub fn get_named(&self, reference: &str) -> Option<ProviderHandle> {
+    pub(crate) fn get_named(&self, reference: &str) -> Option<ProviderHandle> {
         self.state().configured.get(reference).map(Instance::for_steps)
     }
 
@@ -157,7 +157,7 @@ impl ProviderRegistry {
     ///
     /// # Errors
     /// [`ErrorKind::State`] when the record names a provider that is nowhere; whatever loading it fails with.
-    pub async fn of_record(
+    pub(crate) async fn of_record(
         self: &Arc<Self>,
         base: &Base,
         state: &ResourceState,
@@ -182,7 +182,7 @@ impl ProviderRegistry {
 
     /// Returns who manages each of `states`; providers that are not there yet are loaded at the same time. Where one
     /// cannot be had, the calls of the resources that need it fail, and only those.
-    pub async fn of_records<'a>(
+    pub(crate) async fn of_records<'a>(
         self: &Arc<Self>,
         base: &Base,
         states: impl IntoIterator<Item = &'a ResourceState>,
@@ -220,7 +220,7 @@ impl ProviderRegistry {
     ///
     /// # Errors
     /// Whatever loading or configuring fails with.
-    pub async fn ensure(&self, recorded: &ResourceState) -> Result<ProviderHandle> {
+    pub(crate) async fn ensure(&self, recorded: &ResourceState) -> Result<ProviderHandle> {
         let reference = ProviderReference::new(recorded.urn.clone(), recorded.id.clone());
         let cell = Arc::clone(self.state().recorded.entry(reference.to_string()).or_default());
         let instance = cell
@@ -243,7 +243,7 @@ impl ProviderRegistry {
     ///
     /// # Errors
     /// Whatever its DiffConfig fails with.
-    pub async fn replaces_resources(
+    pub(crate) async fn replaces_resources(
         &self,
         before: &ResourceState,
         after: &ProviderReference,
@@ -274,7 +274,7 @@ impl ProviderRegistry {
 
     /// Asks every provider to give up what it is doing, each once: a second call reaches those loaded since the first.
     /// Those that have not answered after [`CANCEL_PATIENCE`] have been told, too.
-    pub async fn cancel(&self) {
+    pub(crate) async fn cancel(&self) {
         let all: Vec<_> = {
             let mut state = self.state();
             let count = state.all.len();
@@ -291,7 +291,7 @@ impl ProviderRegistry {
     }
 
     /// Lets every provider go.
-    pub async fn close(&self) {
+    pub(crate) async fn close(&self) {
         let all = {
             let mut state = self.state();
             state.cancelled = 0;

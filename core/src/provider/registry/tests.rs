@@ -7,7 +7,7 @@ use crate::{
     property::PropertyValue,
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, HandshakeRequest,
-        LoadRequest, LoadedProvider, ProviderStatus,
+        LoadedProvider, ProviderStatus,
     },
 };
 
@@ -45,7 +45,7 @@ struct Source;
 
 #[async_trait]
 impl ProviderSource for Source {
-    async fn load(&self, _request: LoadRequest) -> Result<LoadedProvider> {
+    async fn load(&self, _settings: ProviderSettings) -> Result<LoadedProvider> {
         Ok(LoadedProvider {
             provider: Arc::new(Strict),
             capabilities: Capabilities::all(),

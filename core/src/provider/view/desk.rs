@@ -7,9 +7,9 @@ use rustc_hash::FxHashMap;
 use super::{View, ViewName, ViewStep};
 use crate::{
     event::OperationStatus,
-    executor::StepOp,
     provider::{ProviderError, ProviderResult, ProviderStatus},
     resource::ResourceState,
+    step::StepOp,
     urn::Urn,
 };
 

@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use super::{View, ViewName, ViewStep};
 use crate::{
     event::{DiffKind, OperationStatus, PropertyDiff},
-    executor::StepOp,
     property::json::PlainMap,
+    step::StepOp,
 };
 
 #[derive(Default, Serialize, Deserialize)]

@@ -10,8 +10,8 @@ mod tests;
 
 use crate::{
     event::{DetailedDiff, OperationStatus},
-    executor::StepOp,
     property::PropertyMap,
+    step::StepOp,
     token::TypeToken,
 };
 

@@ -1,6 +1,5 @@
 //! Whose processes may be at the other end of a loopback connection.
 
-#[cfg(target_os = "linux")]
 mod sock_diag;
 mod table;
 
@@ -18,7 +17,7 @@ use super::Runtime;
 /// The users whose processes may connect to the engine on loopback, and to whose the engine connects: the engine's own user,
 /// root, and those that the host names.
 ///
-/// On Linux the kernel names the user at the other end. On other systems nothing is checked.
+/// The kernel names the user at the other end.
 #[derive(Clone, Debug)]
 pub struct TrustedPeers(Arc<BTreeSet<u32>>);
 
@@ -42,7 +41,7 @@ impl TrustedPeers {
     /// When the kernel answers no question and its tables cannot be read.
     pub(crate) async fn trusts(&self, stream: &TcpStream, runtime: &Runtime) -> IoResult<Peer> {
         let (local, remote) = (stream.local_addr()?, stream.peer_addr()?);
-        if !cfg!(target_os = "linux") || !is_within_machine(local, remote) {
+        if !is_within_machine(local, remote) {
             return Ok(Peer::Trusted);
         }
         let found = runtime
@@ -94,7 +93,6 @@ impl Peer {
 /// The kernel is asked for this connection alone. Where it does not answer such questions, or knows no such connection, its
 /// tables of all connections are read, which takes milliseconds.
 fn user_of(own: SocketAddr, other: SocketAddr) -> IoResult<Option<u32>> {
-    #[cfg(target_os = "linux")]
     if let Some(socket) = sock_diag::find(own, other) {
         return Ok(socket.holder());
     }
@@ -105,12 +103,11 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[expect(clippy::print_stderr, reason = "a skipped test is reported")]
 mod tests {
     use super::*;
 
-    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn the_own_user_is_trusted_and_one_that_is_not_named_is_not() {
         let runtime = Runtime::system(tokio::runtime::Handle::current());

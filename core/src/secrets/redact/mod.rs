@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 use crate::property::PropertyValue;
 
 /// What stands where a secret was.
-pub const PLACEHOLDER: &str = "[secret]";
+pub(crate) const PLACEHOLDER: &str = "[secret]";
 
 /// Knows secrets and replaces them in texts. Cheap to clone; all clones know the same secrets.
 ///

@@ -23,7 +23,7 @@ pub(super) const KNOWN: [&str; 8] = [
 
 /// Returns the features that a snapshot uses, sorted; a snapshot that uses any is of version 4.
 #[must_use]
-pub fn features(snapshot: &Snapshot) -> BTreeSet<&'static str> {
+pub(super) fn features(snapshot: &Snapshot) -> BTreeSet<&'static str> {
     let mut features = BTreeSet::new();
     let pending = snapshot
         .pending_operations

@@ -15,13 +15,13 @@ mod write;
 
 use sha2::{Digest as _, Sha256};
 
-pub use feature::features;
 pub(in crate::state) use free_form::maybe as maybe_free_form;
-pub use read::{Checkpoint, SecretsAccess, read_checkpoint, read_deployment};
+pub use read::Checkpoint;
 pub(crate) use read::{NEWEST_VERSION, read_large_checkpoint};
+pub use read::{SecretsAccess, read_checkpoint, read_deployment};
 pub(in crate::state) use read::{check_record, decrypt, parse};
 use record::RecordsJson;
-pub use record::{RecordJson, StateJson};
+pub(crate) use record::{RecordJson, StateJson};
 pub(crate) use secrets_of::secrets_of_checkpoint;
 pub(in crate::state) use write::encrypt;
 pub(crate) use write::write_beside;

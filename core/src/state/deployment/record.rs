@@ -20,7 +20,7 @@ use crate::{
 
 /// A record that writes itself as JSON; how secrets stand in it is the form's matter.
 #[derive(Clone, Copy)]
-pub struct RecordJson<'a> {
+pub(crate) struct RecordJson<'a> {
     state: &'a ResourceState,
     form: SecretForm<'a>,
 }
@@ -28,7 +28,7 @@ pub struct RecordJson<'a> {
 impl<'a> RecordJson<'a> {
     /// Gives `state` the form in which its secrets are to be written.
     #[must_use]
-    pub const fn new(state: &'a ResourceState, form: SecretForm<'a>) -> Self {
+    pub(crate) const fn new(state: &'a ResourceState, form: SecretForm<'a>) -> Self {
         Self { state, form }
     }
 }
@@ -171,7 +171,7 @@ impl Serialize for RecordJson<'_> {
 /// A record read from JSON. Encrypted secrets in it are sealed until they are opened
 /// (see [`crate::property::json::SealedSecrets`]).
 #[derive(Clone, Debug)]
-pub struct StateJson(pub ResourceState);
+pub(crate) struct StateJson(pub ResourceState);
 
 impl<'de> Deserialize<'de> for StateJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -22,13 +22,13 @@ use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
 use crate::{
     error::{Error, ErrorKind, Result},
     event::{DiffKind, PropertyDiff},
-    executor::StepOp,
     property::json::SecretForm,
     resource::{PendingOperationKind, ResourceState},
     state::{
         JournalEntry, JournalRecord, OperationId, StateId, StateMark, StateRef,
         deployment::{RecordJson, StateJson},
     },
+    step::StepOp,
     urn::Urn,
 };
 

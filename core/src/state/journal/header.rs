@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::{runtime::Timestamp, secrets::SecretsManager};
 
 /// The version of the journal's format that is written.
-pub const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 2;
 
 /// What the first line of a journal says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct JournalHeader {
+pub(crate) struct JournalHeader {
     /// The version of the format.
     pub format: u32,
     /// Hex SHA-256 of the bytes of the checkpoint that the entries extend; empty when there is none yet.
@@ -31,7 +31,7 @@ pub struct JournalHeader {
 
 /// A secrets manager as a journal names it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct JournalSecrets {
+pub(crate) struct JournalSecrets {
     /// The manager's kind.
     #[serde(rename = "type")]
     pub kind: String,
@@ -48,7 +48,7 @@ impl JournalHeader {
     /// Describes the journal of an operation over the checkpoint with that hash (see
     /// [`crate::state::deployment::content_hash`]).
     #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         checkpoint: String,
         operation: impl Into<String>,
         started: Timestamp,

@@ -20,7 +20,7 @@ pub trait JournalReceiver: Send + Sync + 'static {
 }
 
 /// Hands every entry, elided ones included, to a receiver; after the receiver to another sink, if there is one.
-pub struct HostJournal {
+pub(crate) struct HostJournal {
     receiver: Arc<dyn JournalReceiver>,
     then: Option<Arc<dyn JournalSink>>,
 }
@@ -28,13 +28,13 @@ pub struct HostJournal {
 impl HostJournal {
     /// Creates a sink over a receiver alone.
     #[must_use]
-    pub fn new(receiver: Arc<dyn JournalReceiver>) -> Self {
+    pub(crate) fn new(receiver: Arc<dyn JournalReceiver>) -> Self {
         Self { receiver, then: None }
     }
 
     /// Writes what the receiver has acknowledged to `sink` as well.
     #[must_use]
-    pub fn then(self, sink: Arc<dyn JournalSink>) -> Self {
+    pub(crate) fn then(self, sink: Arc<dyn JournalSink>) -> Self {
         Self {
             then: Some(sink),
             ..self

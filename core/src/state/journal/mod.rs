@@ -1,6 +1,6 @@
 //! The journal: every change of a stack's state, durable before anybody acts on it.
 
-pub mod codec;
+pub(crate) mod codec;
 mod entry_json;
 mod header;
 mod host;
@@ -9,14 +9,17 @@ mod recover;
 mod sink;
 mod writer;
 
-pub use codec::{Chain, JournalEnd, Torn};
+pub(crate) use codec::{Chain, JournalEnd, Torn};
 pub use entry_json::EntryJson;
-pub use header::{FORMAT, JournalHeader, JournalSecrets};
-pub use host::{HostJournal, JournalReceiver};
-pub use orphan::Orphan;
-pub use recover::{Recovered, Recovery, recover};
-pub use sink::{JournalSink, MemoryJournal, NoJournal};
-pub use writer::{Appended, Journal};
+pub(crate) use header::JournalHeader;
+pub(crate) use host::HostJournal;
+pub use host::JournalReceiver;
+pub(crate) use recover::{Recovery, recover};
+pub(crate) use sink::JournalSink;
+#[cfg(test)]
+pub(crate) use sink::MemoryJournal;
+pub use sink::NoJournal;
+pub use writer::Journal;
 
 use crate::{error::Result, property::json, state::JournalEntry};
 

@@ -6,11 +6,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{codec::Decoded, entry_json::EntryFields, header::JournalHeader};
 use crate::{
-    executor::StepOp,
     property::PropertyMap,
     resource::{PendingOperation, PendingOperationKind, ResourceState},
     secrets::{SecretsProvider, open_or_lock},
     state::{JournalEntry, JournalRecord, OperationId, Snapshot, StateId, deployment::decrypt},
+    step::StepOp,
 };
 
 /// The identity of a real resource: its type and its id.
@@ -22,7 +22,7 @@ fn identity(state: &ResourceState) -> Identity {
 
 /// A journal that extends neither the checkpoint nor one that was written before it.
 #[derive(Debug)]
-pub struct Orphan {
+pub(crate) struct Orphan {
     /// What the journal says of itself.
     pub header: JournalHeader,
     /// Steps in flight at its end.
@@ -137,7 +137,7 @@ impl Orphan {
     /// A snapshot with something that the operation created before its last refreshed checkpoint comes from such a
     /// checkpoint: what else that one showed was removed on purpose. Any other may be an older state, and all counts.
     #[must_use]
-    pub fn unseen(&self, snapshot: &Snapshot) -> Vec<PendingOperation> {
+    pub(crate) fn unseen(&self, snapshot: &Snapshot) -> Vec<PendingOperation> {
         let records: FxHashMap<_, _> = snapshot
             .resources
             .iter()

@@ -18,7 +18,7 @@ use crate::{
 
 /// What a journal that was left behind means.
 #[derive(Debug)]
-pub enum Recovery {
+pub(crate) enum Recovery {
     /// No entry became durable that the checkpoint does not hold: the journal can go, the checkpoint is the truth.
     Empty(Option<Torn>),
     /// The checkpoint holds everything already: the journal can go.
@@ -32,12 +32,13 @@ pub enum Recovery {
 
 /// A replayed journal.
 #[derive(Debug)]
-pub struct Recovered {
+pub(crate) struct Recovered {
     /// What the journal says of itself.
     pub header: JournalHeader,
     /// The base with all durable entries applied; what was in flight is in its pending operations.
     pub ledger: Ledger,
     /// How many entries were applied.
+    #[cfg(test)]
     pub entries: usize,
     /// What stands behind the last intact line; nothing of it was acknowledged.
     pub torn: Option<Torn>,
@@ -52,7 +53,7 @@ impl Recovered {
     ///
     /// # Errors
     /// As [`Ledger::compose`].
-    pub fn snapshot(&self) -> Result<Snapshot> {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         self.ledger.compose()
     }
 }
@@ -62,7 +63,7 @@ impl Recovered {
 /// # Errors
 /// [`crate::ErrorKind::State`] when a line of the journal is damaged or does not fit the checkpoint;
 /// [`crate::ErrorKind::Decrypt`] when a secret cannot be decrypted.
-pub async fn recover(
+pub(crate) async fn recover(
     checkpoint: Option<&[u8]>,
     journal: &[u8],
     provider: &dyn SecretsProvider,
@@ -110,6 +111,7 @@ pub async fn recover(
     states.iter().try_for_each(|state| check_record(state))?;
     decrypt(&mut states, secrets.as_deref()).await?;
     let mut states = states.into_iter();
+    #[cfg(test)]
     let count = entries.len();
     for entry in entries {
         let entry = entry.into_entry(&mut states, |old| ledger.get(old.id).cloned())?;
@@ -118,6 +120,7 @@ pub async fn recover(
     let recovered = Recovered {
         header: decoded.header,
         ledger,
+        #[cfg(test)]
         entries: count,
         torn: decoded.torn,
         end: decoded.end,

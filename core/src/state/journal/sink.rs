@@ -1,6 +1,8 @@
 //! Sinks: where journal entries go to become durable.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+#[cfg(test)]
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 
@@ -8,7 +10,7 @@ use crate::{error::Result, state::JournalEntry};
 
 /// Makes journal entries durable.
 #[async_trait]
-pub trait JournalSink: Send + Sync + 'static {
+pub(crate) trait JournalSink: Send + Sync + 'static {
     /// Makes a batch durable, in order. Batches come one after another, never two at once.
     ///
     /// # Errors
@@ -32,18 +34,21 @@ impl JournalSink for NoJournal {
     }
 }
 
-/// Keeps the entries in memory, elided ones included: for tests, and for hosts that want to look at them afterwards.
+/// Keeps the entries in memory, elided ones included.
+#[cfg(test)]
 #[derive(Debug, Default)]
-pub struct MemoryJournal(Mutex<Vec<Arc<JournalEntry>>>);
+pub(crate) struct MemoryJournal(Mutex<Vec<Arc<JournalEntry>>>);
 
+#[cfg(test)]
 impl MemoryJournal {
     /// Returns the entries so far.
     #[must_use]
-    pub fn entries(&self) -> Vec<Arc<JournalEntry>> {
+    pub(crate) fn entries(&self) -> Vec<Arc<JournalEntry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
+#[cfg(test)]
 #[async_trait]
 impl JournalSink for MemoryJournal {
     async fn append(&self, entries: &[Arc<JournalEntry>]) -> Result<()> {

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::*;
+use super::{recover::Recovered, *};
 use crate::{
     error::ErrorKind,
-    executor::StepOp,
     property::{PropertyMap, PropertyValue},
     resource::{PendingOperationKind, ResourceState},
     runtime::Runtime,
@@ -15,6 +14,7 @@ use crate::{
         deployment::{SecretsShown, content_hash, write_checkpoint},
         integrity,
     },
+    step::StepOp,
     store::{Condition, MemoryStore, Store, StoreJournal},
     urn::Urn,
 };

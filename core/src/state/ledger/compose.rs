@@ -28,7 +28,7 @@ impl Ledger {
     /// stand in the base although it was done first), the records are sorted, stably.
     ///
     /// # Errors
-    /// [`ErrorKind::State`] when two resources claim one former URN, or dependencies form a cycle.
+    /// [`crate::ErrorKind::State`] when two resources claim one former URN, or dependencies form a cycle.
     pub fn compose(&self) -> Result<Snapshot> {
         self.compose_ordered(self.pending_operations())
             .map(|composed| composed.snapshot)
@@ -38,7 +38,7 @@ impl Ledger {
     /// was not does not outlive it.
     ///
     /// # Errors
-    /// As [`Self::compose`], and [`ErrorKind::State`] when it is not valid.
+    /// As [`Self::compose`], and [`crate::ErrorKind::State`] when it is not valid.
     pub fn compose_valid(&self) -> Result<Snapshot> {
         self.compose_checked(self.pending_operations())
             .map(|composed| composed.snapshot)

@@ -11,12 +11,12 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    executor::StepOp,
     resource::{PendingOperation, PendingOperationKind, ResourceState},
     state::{
         JournalEntry, JournalRecord, OperationId, Snapshot, StateId, StateMark, StateRef, ciphertext,
         rebase::Rebase, rebuild,
     },
+    step::StepOp,
 };
 
 use places::Place;
@@ -24,7 +24,7 @@ use settled::{Scope, Settled};
 
 /// What the entries so far have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Changes {
+pub(crate) enum Changes {
     /// Nothing: the base is still the truth.
     #[default]
     None,
@@ -140,7 +140,7 @@ impl Ledger {
 
     /// Tells what the entries so far have changed; operations that are still pending count as a change.
     #[must_use]
-    pub fn changes(&self) -> Changes {
+    pub(crate) fn changes(&self) -> Changes {
         let settles = self.unsettled().count() < self.base.pending_operations.len();
         if settles || !self.begun.is_empty() {
             Changes::Some
@@ -250,7 +250,7 @@ impl Ledger {
         self.settled.extend(Scope::All);
     }
 
-    /// Returns the entry content for a rebuild of everything that there is now (see [`rebuild`]).
+    /// Returns the entry content for a rebuild of everything that there is now (see `rebuild`).
     #[must_use]
     pub fn rebuild_base(&self) -> JournalRecord {
         let rebuilt = rebuild(&self.ordered_records());

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::Ledger;
 use crate::{
-    executor::StepOp,
     resource::{PendingOperation, PendingOperationKind, ResourceState},
     state::{StateId, StateRef},
+    step::StepOp,
 };
 
 /// What has been settled of the base's pending operations; it only ever grows.

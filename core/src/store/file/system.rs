@@ -14,15 +14,9 @@ use crate::{
 };
 
 /// Lets files that are made be read and written by their owner only: inputs stand in them in the clear.
-#[cfg(unix)]
 pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     use std::os::unix::fs::OpenOptionsExt as _;
     options.mode(0o600)
-}
-
-#[cfg(not(unix))]
-pub(super) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    options
 }
 
 /// Makes a file that is not there yet, for its owner only.
@@ -31,15 +25,9 @@ pub(super) fn create_private(path: &Path) -> io::Result<File> {
 }
 
 /// Tells whether a file, which is no symbolic link, can be read by its owner only.
-#[cfg(unix)]
 pub(super) fn is_private(metadata: &Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     metadata.is_file() && metadata.permissions().mode() & 0o777 == 0o600
-}
-
-#[cfg(not(unix))]
-pub(super) fn is_private(metadata: &Metadata) -> bool {
-    metadata.is_file()
 }
 
 /// How often something is tried that needs a folder, which another store may have removed because it was empty.
@@ -70,18 +58,12 @@ pub(super) fn remove_empty(folder: &Path, root: &Path) {
 }
 
 /// Tells whether `path` is a name of an open file: somebody else may have removed or replaced that.
-#[cfg(unix)]
 pub(super) fn is_named(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     match (file.metadata(), fs::metadata(path)) {
         (Ok(opened), Ok(named)) => opened.ino() == named.ino() && opened.dev() == named.dev(),
         _ => false,
     }
-}
-
-#[cfg(not(unix))]
-pub(super) fn is_named(_file: &File, path: &Path) -> bool {
-    path.exists()
 }
 
 /// Creates the folder of `path` and makes each new name in it durable.
@@ -125,7 +107,6 @@ pub(super) fn gone_meanwhile(error: io::Error, folder: &Path) -> io::Error {
 }
 
 /// Makes the names in the folder of `path` durable.
-#[cfg(unix)]
 pub(super) fn sync_folder(path: &Path) -> Result<()> {
     let Some(folder) = path.parent() else {
         return Ok(());
@@ -146,13 +127,7 @@ pub(super) fn sync_folder(path: &Path) -> Result<()> {
     }
 }
 
-#[cfg(not(unix))]
-pub(super) fn sync_folder(_path: &Path) -> Result<()> {
-    Ok(())
-}
-
 /// Tells contents apart: each write makes a new file, and writes in place change time or length.
-#[cfg(unix)]
 pub(super) fn version(metadata: &Metadata) -> Version {
     use std::os::unix::fs::MetadataExt as _;
     format!(
@@ -165,39 +140,21 @@ pub(super) fn version(metadata: &Metadata) -> Version {
     .into()
 }
 
-#[cfg(not(unix))]
-pub(super) fn version(metadata: &Metadata) -> Version {
-    format!("{:x}-{:x}", modified(metadata).as_nanosecond(), metadata.len()).into()
-}
-
 /// Tells apart all states of a file, except those within one tick of the file system's clock: each write and each new name changes
 /// its last part, which no program can set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp(Version, i64, i64);
 
-#[cfg(unix)]
 pub(super) fn stamp(metadata: &Metadata) -> Stamp {
     use std::os::unix::fs::MetadataExt as _;
     Stamp(version(metadata), metadata.ctime(), metadata.ctime_nsec())
 }
 
-#[cfg(not(unix))]
-pub(super) fn stamp(metadata: &Metadata) -> Stamp {
-    Stamp(version(metadata), 0, 0)
-}
-
 /// Opens a large file that is about to lose its name, so that its blocks are freed when it is closed.
-#[cfg(unix)]
 pub(super) fn opened_large(path: &Path) -> Option<File> {
     let metadata = fs::symlink_metadata(path).ok()?;
     let is_large = metadata.is_file() && metadata.len() >= super::LARGE as u64;
     is_large.then(|| File::open(path).ok()).flatten()
-}
-
-/// Opens nothing: elsewhere an open file cannot be replaced.
-#[cfg(not(unix))]
-pub(super) fn opened_large(_path: &Path) -> Option<File> {
-    None
 }
 
 pub(super) fn modified(metadata: &Metadata) -> Timestamp {
@@ -210,15 +167,9 @@ pub(super) fn modified(metadata: &Metadata) -> Timestamp {
 }
 
 /// Returns when content or names of a file last changed, in seconds since 1970: a second name of an old file is new.
-#[cfg(unix)]
 pub(super) fn changed(metadata: &Metadata) -> i64 {
     use std::os::unix::fs::MetadataExt as _;
     modified(metadata).as_second().max(metadata.ctime())
-}
-
-#[cfg(not(unix))]
-pub(super) fn changed(metadata: &Metadata) -> i64 {
-    modified(metadata).as_second()
 }
 
 /// Tells whether an error means that there is no such file.

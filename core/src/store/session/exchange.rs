@@ -24,7 +24,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// As [`Self::load`].
-    pub async fn export(&self, secrets: &dyn SecretsProvider, show_secrets: bool) -> Result<Vec<u8>> {
+    pub(crate) async fn export(&self, secrets: &dyn SecretsProvider, show_secrets: bool) -> Result<Vec<u8>> {
         if !show_secrets {
             let stored = self.read().await?;
             if !stored.has_journal() {
@@ -48,7 +48,12 @@ impl StackStorage {
     /// # Errors
     /// [`ErrorKind::State`] when the document is none, its state is invalid or another stack's, [`ErrorKind::Conflict`] while somebody
     /// holds the stack; the state is as it was then.
-    pub async fn import(&self, secrets: &dyn SecretsProvider, document: &[u8], creates: bool) -> Result<()> {
+    pub(crate) async fn import(
+        &self,
+        secrets: &dyn SecretsProvider,
+        document: &[u8],
+        creates: bool,
+    ) -> Result<()> {
         let mut imported = read_deployment(document, SecretsAccess::Open(secrets), true).await?;
         self.refuse_foreign(&imported)?;
         let lock = self.lock_for("import").await?;

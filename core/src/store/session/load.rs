@@ -18,7 +18,7 @@ use crate::{
 
 /// A stack's state, with what an interrupted operation left in its journal.
 #[derive(Debug)]
-pub struct LoadedStack {
+pub(crate) struct LoadedStack {
     /// The state, which has been checked.
     pub snapshot: Snapshot,
     /// What people should know about it.
@@ -62,7 +62,7 @@ impl StackStorage {
     /// # Errors
     /// [`ErrorKind::NotFound`] when the stack does not exist, [`ErrorKind::State`] when its state is damaged,
     /// [`ErrorKind::Decrypt`] when a secret cannot be decrypted.
-    pub async fn load(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
+    pub(crate) async fn load(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
         let loaded = self.load_unplaced(secrets).await;
         loaded.map_err(|error| match error.kind() {
             ErrorKind::State | ErrorKind::Secrets | ErrorKind::Decrypt => {
@@ -83,7 +83,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// As for [`Self::load`].
-    pub async fn load_unlocked(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
+    pub(crate) async fn load_unlocked(&self, secrets: &dyn SecretsProvider) -> Result<LoadedStack> {
         let mut loaded = self.load(secrets).await?;
         if !loaded.is_unfinished() {
             return Ok(loaded);

@@ -8,15 +8,15 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::value::RawValue;
 
-pub use load::LoadedStack;
-pub use refresh::Refreshing;
+pub(crate) use load::LoadedStack;
+pub(crate) use refresh::Refreshing;
 use tokio::sync::Mutex;
 
 use super::{HistoryEntry, StackStorage, StoreJournal, StoredStack, stack::Head};
 use crate::{
+    config::Config,
     diagnostic::Diagnostic,
     error::{Error, ErrorKind, Result},
-    project::Config,
     runtime::Timestamp,
     secrets::SecretsManager,
     state::{
@@ -31,7 +31,7 @@ use load::Leftover;
 const WRITER: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// An operation's hold on the state of its stack. Whoever has it also holds the stack's lock.
-pub struct StackSession {
+pub(crate) struct StackSession {
     storage: StackStorage,
     head: Mutex<Head>,
     refreshed: refresh::Progress,
@@ -42,7 +42,7 @@ pub struct StackSession {
 
 /// What history keeps of an operation.
 #[derive(Clone, Debug)]
-pub struct HistoryRecord {
+pub(crate) struct HistoryRecord {
     /// `update`, `refresh`, `destroy`, `import`…
     pub kind: &'static str,
     /// What the user said about it.
@@ -67,7 +67,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// Those of the store, and [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was loaded.
-    pub async fn begin(
+    pub(crate) async fn begin(
         &self,
         loaded: LoadedStack,
         snapshot: &mut Snapshot,
@@ -143,13 +143,13 @@ impl StackStorage {
 impl StackSession {
     /// Returns what people should know about the beginning of the operation.
     #[must_use]
-    pub fn notes(&self) -> &[Diagnostic] {
+    pub(crate) fn notes(&self) -> &[Diagnostic] {
         &self.notes
     }
 
     /// Returns where the operation's journal entries become durable.
     #[must_use]
-    pub fn sink(&self) -> Arc<dyn JournalSink> {
+    pub(crate) fn sink(&self) -> Arc<dyn JournalSink> {
         Arc::clone(&self.journal) as _
     }
 
@@ -159,7 +159,7 @@ impl StackSession {
     /// # Errors
     /// [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was loaded, or the journal is another writer's;
     /// then the journal stays.
-    pub async fn commit(&self, snapshot: &mut Snapshot) -> Result<()> {
+    pub(crate) async fn commit(&self, snapshot: &mut Snapshot) -> Result<()> {
         let bytes = self.storage.checkpoint_of(snapshot).await?;
         let mut head = self.head.lock().await;
         self.storage.commit(&mut head, bytes.into(), &self.journal).await
@@ -169,7 +169,7 @@ impl StackSession {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn discard(&self) -> Result<()> {
+    pub(crate) async fn discard(&self) -> Result<()> {
         self.journal.discard().await
     }
 
@@ -177,7 +177,7 @@ impl StackSession {
     ///
     /// # Errors
     /// Those of the store, and of the secrets manager when the configuration holds plaintext secrets.
-    pub async fn record_history(&self, record: HistoryRecord) -> Result<()> {
+    pub(crate) async fn record_history(&self, record: HistoryRecord) -> Result<()> {
         let mut config = record.config;
         if let Some(manager) = &self.secrets {
             config.seal(&**manager).await?;

@@ -37,14 +37,14 @@ pub(super) struct Draft {
 }
 
 /// Refreshes that go on in the background until they are stopped or dropped.
-pub struct Refreshing {
+pub(crate) struct Refreshing {
     stop: DropGuard,
     task: Task<()>,
 }
 
 impl Refreshing {
     /// Stops and waits for a write that is under way.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         drop(self.stop);
         if let Err(error) = self.task.await {
             tracing::warn!(%error, "the refresh of the checkpoint ended");
@@ -59,7 +59,11 @@ impl StackSession {
     /// A refresh that fails is tried again later and is no error of the operation. Nothing is written as long as nothing
     /// has changed.
     #[must_use]
-    pub fn refresh_in_background(self: &Arc<Self>, journal: Journal, interval: Duration) -> Refreshing {
+    pub(crate) fn refresh_in_background(
+        self: &Arc<Self>,
+        journal: Journal,
+        interval: Duration,
+    ) -> Refreshing {
         let stop = CancellationToken::new();
         let (session, stopped) = (Arc::clone(self), stop.clone());
         let task = self.storage.runtime().spawner.spawn(async move {
@@ -105,7 +109,7 @@ impl StackSession {
 
     /// Tells whether the checkpoint may hold part of the operation's work.
     #[must_use]
-    pub fn has_refreshed(&self) -> bool {
+    pub(crate) fn has_refreshed(&self) -> bool {
         self.refreshed.tried.load(Ordering::Acquire)
     }
 
@@ -113,7 +117,8 @@ impl StackSession {
     ///
     /// # Errors
     /// As for [`Self::commit`]. Checkpoint and journal tell the state all the same.
-    pub async fn refresh(&self, journal: &Journal) -> Result<()> {
+    #[cfg(test)]
+    pub(crate) async fn refresh(&self, journal: &Journal) -> Result<()> {
         match self.draft(journal).await? {
             Some(draft) => self.install(draft).await,
             None => Ok(()),

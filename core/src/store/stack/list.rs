@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    project::yaml::{Node, Resolved},
     store::{
         StackName, Store,
         layout::{CHECKPOINT_ENDINGS, META, STACKS},
@@ -18,7 +17,7 @@ const OLD_LAYOUT: &str = "the tool that wrote these states has to bring them int
 ///
 /// # Errors
 /// Those of the store, and [`ErrorKind::State`] when the store has a layout that this engine does not know.
-pub async fn list_stacks(store: &Arc<dyn Store>, project: Option<&str>) -> Result<Vec<StackName>> {
+pub(crate) async fn list_stacks(store: &Arc<dyn Store>, project: Option<&str>) -> Result<Vec<StackName>> {
     check_layout(store).await?;
     let prefix = match project {
         Some(project) => format!("{STACKS}{project}/"),
@@ -49,15 +48,19 @@ pub(super) async fn check_layout(store: &Arc<dyn Store>) -> Result<bool> {
         }
         return Ok(false);
     };
-    let version = std::str::from_utf8(&meta.bytes)
-        .ok()
-        .and_then(|text| Node::parse(text).ok())
-        .and_then(|node| node.as_mapping()?.get("version")?.resolved());
+    let version = std::str::from_utf8(&meta.bytes).ok().and_then(version_of);
     match version {
-        Some(Resolved::Integer(1)) => Ok(true),
-        Some(Resolved::Integer(0)) => {
-            Err(unknown("the old layout, without projects".to_owned()).with_hint(OLD_LAYOUT))
-        }
+        Some(1) => Ok(true),
+        Some(0) => Err(unknown("the old layout, without projects".to_owned()).with_hint(OLD_LAYOUT)),
         _ => Err(unknown(format!("a layout that is not known here ({META})"))),
     }
+}
+
+/// Returns the version that `meta.yaml` states: a mapping of one entry, which tools write and no person edits.
+fn version_of(meta: &str) -> Option<u32> {
+    let mut lines = meta
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default());
+    let version = lines.find_map(|line| line.strip_prefix("version:"))?;
+    version.trim().parse().ok()
 }

@@ -24,14 +24,14 @@ use crate::{
 
 pub(super) use commit::Head;
 use list::check_layout;
-pub use list::list_stacks;
+pub(crate) use list::list_stacks;
 
 /// As often is a stack read again that changes while it is read.
 const MOST_ATTEMPTS: usize = 16;
 
 /// A stack in a store. Cheap to clone.
 #[derive(Clone)]
-pub struct StackStorage {
+pub(crate) struct StackStorage {
     store: Arc<dyn Store>,
     name: StackName,
     facts: HostFacts,
@@ -40,7 +40,7 @@ pub struct StackStorage {
 
 /// A stack as it was read.
 #[derive(Clone, Debug)]
-pub struct StoredStack {
+pub(crate) struct StoredStack {
     /// The checkpoint, decompressed.
     pub checkpoint: Bytes,
     /// Which checkpoint it is.
@@ -62,7 +62,7 @@ impl StoredStack {
 
 /// Names the checkpoint that a change is based on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckpointBase {
+pub(crate) struct CheckpointBase {
     key: String,
     version: Version,
 }
@@ -76,7 +76,7 @@ impl CheckpointBase {
 impl StackStorage {
     /// Names a stack in a store; nothing is read or written. `facts` go into its lock files.
     #[must_use]
-    pub fn new(store: Arc<dyn Store>, name: StackName, facts: HostFacts, runtime: Runtime) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, name: StackName, facts: HostFacts, runtime: Runtime) -> Self {
         Self {
             store,
             name,
@@ -91,13 +91,13 @@ impl StackStorage {
 
     /// Returns the stack's name.
     #[must_use]
-    pub fn name(&self) -> &StackName {
+    pub(crate) fn name(&self) -> &StackName {
         &self.name
     }
 
     /// Returns the store.
     #[must_use]
-    pub fn store(&self) -> &Arc<dyn Store> {
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
@@ -105,7 +105,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn exists(&self) -> Result<bool> {
+    pub(crate) async fn exists(&self) -> Result<bool> {
         check_layout(&self.store).await?;
         Ok(self.checkpoint_key().await?.is_some())
     }
@@ -114,7 +114,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when it exists.
-    pub async fn create(&self) -> Result<()> {
+    pub(crate) async fn create(&self) -> Result<()> {
         let empty = serde_json::json!({ "version": 3, "checkpoint": { "stack": self.name.qualified() } });
         self.create_as(empty.to_string().into()).await
     }
@@ -164,7 +164,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when the stack does not exist.
-    pub async fn read(&self) -> Result<StoredStack> {
+    pub(crate) async fn read(&self) -> Result<StoredStack> {
         check_layout(&self.store).await?;
         let missing = || {
             Error::new(
@@ -206,7 +206,8 @@ impl StackStorage {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`], which names the holders, when somebody else holds it.
-    pub async fn lock(&self) -> Result<StackLock> {
+    #[cfg(test)]
+    pub(crate) async fn lock(&self) -> Result<StackLock> {
         StackLock::take(&self.store, &self.name, &self.facts, &self.runtime, None).await
     }
 
@@ -214,7 +215,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// As for [`Self::lock`].
-    pub async fn lock_for(&self, operation: &str) -> Result<StackLock> {
+    pub(crate) async fn lock_for(&self, operation: &str) -> Result<StackLock> {
         StackLock::take(
             &self.store,
             &self.name,
@@ -229,7 +230,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn holder(&self) -> Result<Option<Holder>> {
+    pub(crate) async fn holder(&self) -> Result<Option<Holder>> {
         lock_file::holder(&self.store, &self.name, &self.facts).await
     }
 
@@ -237,7 +238,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn break_locks(&self) -> Result<usize> {
+    pub(crate) async fn break_locks(&self) -> Result<usize> {
         let locks = self.store.list(&self.name.locks()).await?;
         for lock in &locks {
             self.store.delete(&lock.key).await?;
@@ -249,7 +250,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn record(&self, entry: &HistoryEntry) -> Result<()> {
+    pub(crate) async fn record(&self, entry: &HistoryEntry) -> Result<()> {
         let checkpoint = self.checkpoint_key().await?;
         let now = self.runtime.clock.now();
         history::write(&self.store, &self.name, checkpoint.as_deref(), entry, now).await
@@ -264,7 +265,7 @@ impl StackStorage {
     ///
     /// # Errors
     /// Those of the store, and [`ErrorKind::State`] when one cannot be understood.
-    pub async fn history(&self) -> Result<Vec<HistoryEntry>> {
+    pub(crate) async fn history(&self) -> Result<Vec<HistoryEntry>> {
         history::read(&self.store, &self.name).await
     }
 }

@@ -17,7 +17,7 @@ impl StackStorage {
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Conflict`] when somebody holds it, or when it has resources
     /// and `force` is false.
-    pub async fn remove(&self, force: bool) -> Result<()> {
+    pub(crate) async fn remove(&self, force: bool) -> Result<()> {
         let lock = self.lock_for("removal").await?;
         if let Err(error) = self.remove_locked(force).await {
             // Why the stack stays is said rather than that its lock does.

@@ -49,7 +49,7 @@ const REBASE: &[u8] = br#"{"rebase":"#;
 
 /// What the next line of a journal continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chain {
+pub(crate) struct Chain {
     format: u32,
     last: u32,
 }
@@ -131,7 +131,7 @@ fn parse_checksum(prefix: &[u8]) -> Option<u32> {
 ///
 /// # Errors
 /// [`ErrorKind::State`] when it cannot be written as JSON.
-pub fn encode_header(header: &JournalHeader, chain: &mut Chain) -> Result<Vec<u8>> {
+pub(crate) fn encode_header(header: &JournalHeader, chain: &mut Chain) -> Result<Vec<u8>> {
     let mut lines = Vec::with_capacity(512);
     chain.push_line(&mut lines, header)?;
     Ok(lines)
@@ -141,7 +141,7 @@ pub fn encode_header(header: &JournalHeader, chain: &mut Chain) -> Result<Vec<u8
 ///
 /// # Errors
 /// [`ErrorKind::Secrets`] when a secret cannot be encrypted, or there is no manager for it.
-pub async fn encode_entries<E: AsRef<JournalEntry> + Sync>(
+pub(crate) async fn encode_entries<E: AsRef<JournalEntry> + Sync>(
     entries: &[E],
     secrets: Option<&dyn SecretsManager>,
     chain: &mut Chain,
@@ -165,7 +165,7 @@ pub async fn encode_entries<E: AsRef<JournalEntry> + Sync>(
 ///
 /// # Errors
 /// [`ErrorKind::State`] when it cannot be written as JSON.
-pub fn encode_folded(checkpoint: &str, chain: &mut Chain) -> Result<Vec<u8>> {
+pub(crate) fn encode_folded(checkpoint: &str, chain: &mut Chain) -> Result<Vec<u8>> {
     let mut lines = Vec::with_capacity(96);
     chain.push_line(
         &mut lines,
@@ -180,7 +180,7 @@ pub fn encode_folded(checkpoint: &str, chain: &mut Chain) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`ErrorKind::State`] when it cannot be written as JSON.
-pub fn encode_rebase(rebase: &Rebase, chain: &mut Chain) -> Result<Vec<u8>> {
+pub(crate) fn encode_rebase(rebase: &Rebase, chain: &mut Chain) -> Result<Vec<u8>> {
     let mut lines = Vec::with_capacity(256 + rebase.records.len() * 8);
     chain.push_line(&mut lines, &RebaseLine { rebase })?;
     Ok(lines)
@@ -188,7 +188,7 @@ pub fn encode_rebase(rebase: &Rebase, chain: &mut Chain) -> Result<Vec<u8>> {
 
 /// What stands behind the last intact line of a journal: the beginning of a line that did not become durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Torn {
+pub(crate) struct Torn {
     /// The number of the line, counted from 1.
     pub line: usize,
     /// How many bytes of it there are.
@@ -197,7 +197,7 @@ pub struct Torn {
 
 /// Where a journal goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JournalEnd {
+pub(crate) struct JournalEnd {
     /// The length of the intact lines; what stands behind them is cut off before anything is appended.
     pub length: usize,
     /// What the next line continues.

@@ -4,8 +4,8 @@ use futures::executor::block_on;
 
 use super::*;
 use crate::{
-    executor::StepOp,
     state::{JournalRecord, OperationId},
+    step::StepOp,
 };
 
 fn header(format: u32) -> JournalHeader {

@@ -80,7 +80,7 @@ impl Shared {
 impl Journal {
     /// Starts the journal of an operation over `ledger`.
     #[must_use]
-    pub fn start(ledger: Ledger, sink: Arc<dyn JournalSink>, runtime: &Runtime) -> Self {
+    pub(crate) fn start(ledger: Ledger, sink: Arc<dyn JournalSink>, runtime: &Runtime) -> Self {
         let wants_elided = sink.wants_elided();
         let next_state = AtomicU64::new(ledger.next_state_id().0);
         let shared = Arc::new(Shared {
@@ -120,7 +120,7 @@ impl Journal {
     /// The entry is on its way even if the future is dropped. After a failed write the ledger still follows what
     /// happens, so that nothing is lost for a last attempt to save it, but every append fails with that write's error.
     /// Only begins do not count then: who hears that a begin failed does not go on to the provider.
-    pub fn append(&self, operation: OperationId, record: JournalRecord) -> Appended {
+    pub(crate) fn append(&self, operation: OperationId, record: JournalRecord) -> Appended {
         let mut guard = self.0.shared.lock();
         let state = &mut *guard;
         let Some(ledger) = &mut state.ledger else {
@@ -302,7 +302,7 @@ impl Batch {
 
 /// Resolves when an entry is durable, or has failed to become so.
 #[must_use = "the program may only see a result after it is durable"]
-pub struct Appended(Progress);
+pub(crate) struct Appended(Progress);
 
 enum Progress {
     Resolved(Result<()>),

@@ -8,9 +8,9 @@ use tokio::sync::Semaphore;
 use super::*;
 use crate::{
     error::ErrorKind,
-    executor::StepOp,
     resource::{PendingOperationKind, ResourceState},
     state::{Snapshot, StateRef, journal::MemoryJournal},
+    step::StepOp,
     urn::Urn,
 };
 

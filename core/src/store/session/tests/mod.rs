@@ -7,7 +7,6 @@ mod refreshing;
 use super::*;
 use crate::secrets::SecretsProvider as _;
 use crate::{
-    executor::StepOp,
     property::{PropertyMap, PropertyValue},
     resource::{PendingOperationKind, ResourceState},
     runtime::Runtime,
@@ -16,6 +15,7 @@ use crate::{
         Journal, JournalRecord, Ledger, OperationId, StateRef,
         deployment::{SecretsAccess, read_checkpoint},
     },
+    step::StepOp,
     store::{
         Condition, HostFacts, MemoryStore, StackName, Store,
         faulty::{Fault, FaultyStore},
@@ -141,7 +141,12 @@ async fn what_an_operation_commits_is_loaded_again() {
             ended: Timestamp::UNIX_EPOCH,
             succeeded: true,
             changes: [("create", 1)].into(),
-            config: Config::parse(r#"{"shop:size": "1"}"#).unwrap(),
+            config: [(
+                "shop:size".parse().unwrap(),
+                crate::config::ConfigValue::plain("1"),
+            )]
+            .into_iter()
+            .collect(),
         })
         .await
         .unwrap();

@@ -2,12 +2,17 @@
 
 use indexmap::IndexMap;
 
-use super::{
-    Config, ConfigDeclaration, ConfigKey,
+use stackwright::{
+    Error, Result,
+    config::{Config, ConfigKey},
+    urn::check_project_name,
+};
+
+use crate::{
+    ConfigDeclaration,
     stack_file::text_of,
     yaml::{Mapping, Node},
 };
-use crate::error::{Error, Result};
 
 /// Which language host runs the program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,7 +50,7 @@ impl ProjectFile {
     /// Parses YAML or JSON text.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] with what is wrong, and where.
+    /// [`stackwright::ErrorKind::InvalidInput`] with what is wrong, and where.
     pub fn parse(text: &str) -> Result<Self> {
         let Node::Mapping(entries) = Node::parse(text)? else {
             return Err(Error::invalid("a project file must be a mapping"));
@@ -55,7 +60,7 @@ impl ProjectFile {
             None => Ok(None),
         };
         let name = optional("name")?.unwrap_or_default();
-        check_name(&name)?;
+        check_project_name(&name)?;
         let mut file = Self {
             runtime: runtime(entries.get("runtime"))?,
             main: optional("main")?,
@@ -115,7 +120,7 @@ impl ProjectFile {
     /// Fills in what a stack does not set and checks what it sets against the declarations.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`], with the reference engine's text, when values are missing or of a wrong type.
+    /// [`stackwright::ErrorKind::InvalidInput`], with the reference engine's text, when values are missing or of a wrong type.
     pub fn apply_declarations(&self, stack: &str, config: &mut Config) -> Result<()> {
         let mut missing = Vec::new();
         for (key, declaration) in &self.config {
@@ -202,22 +207,6 @@ fn enumeration(names: &[String]) -> String {
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
         None => String::new(),
     }
-}
-
-/// Checks that a text can be a project's name: at most 100 letters, digits, `_`, `-` and `.`.
-pub(crate) fn check_name(name: &str) -> Result<()> {
-    if name.is_empty() {
-        return Err(Error::invalid("project is missing a 'name' attribute"));
-    }
-    if name.len() > 100 {
-        return Err(Error::invalid("a project name must be 100 characters or less"));
-    }
-    if !crate::store::is_plain_name(name) {
-        return Err(Error::invalid(format!(
-            "the project name {name:?} may only contain alphanumeric, hyphens, underscores, and periods"
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

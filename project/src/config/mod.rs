@@ -2,29 +2,42 @@
 
 use indexmap::IndexMap;
 
-use super::{Config, ConfigKey, ConfigValue};
-use crate::{
-    error::{Error, ErrorKind, Result},
-    project::yaml::{Mapping, Node, Resolved, Scalar, Style},
+use stackwright::{
+    Error, ErrorKind, Result,
+    config::{Config, ConfigKey, ConfigValue},
 };
+
+use crate::yaml::{Mapping, Node, Resolved, Scalar, Style};
 
 /// The name that marks a ciphertext.
 const SECURE: &str = "secure";
 
-impl Config {
-    /// Parses a mapping of keys in the form of stack files, as YAML or as JSON text.
+/// What has a form in YAML as stack files and project files hold it.
+pub trait AsYaml: Sized {
+    /// Parses YAML or JSON text.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] with what is wrong.
-    pub fn parse(text: &str) -> Result<Self> {
+    /// As [`Self::from_yaml`], and [`ErrorKind::InvalidInput`] for a text that is neither.
+    fn parse(text: &str) -> Result<Self> {
         Self::from_yaml(&Node::parse(text)?)
     }
 
-    /// Reads the `config` entry of a stack file.
+    /// Reads a node.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] when it is no mapping or a key has no namespace.
-    pub fn from_yaml(node: &Node) -> Result<Self> {
+    /// [`ErrorKind::InvalidInput`] for another shape: a configuration that is no mapping, a key without a namespace, a
+    /// mapping whose single key is `secure` with something else than a text.
+    fn from_yaml(node: &Node) -> Result<Self>;
+
+    /// Returns the node that [`Self::from_yaml`] reads.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Secrets`] when a secret is not encrypted yet.
+    fn to_yaml(&self) -> Result<Node>;
+}
+
+impl AsYaml for Config {
+    fn from_yaml(node: &Node) -> Result<Self> {
         if node.is_null() {
             return Ok(Self::new());
         }
@@ -33,27 +46,12 @@ impl Config {
         };
         let mut config = Self::new();
         for (name, node) in entries {
-            config.insert(ConfigKey::parse(name)?, Self::of_entry(name, node)?);
+            config.insert(ConfigKey::parse(name)?, of_entry(name, node)?);
         }
         Ok(config)
     }
 
-    /// Reads the value of one key, in the form that values have at the top.
-    pub(in crate::project) fn of_entry(name: &str, node: &Node) -> Result<ConfigValue> {
-        let value = match node.resolved() {
-            // A date is the one scalar whose text depends on where it stands.
-            Some(Resolved::Date(date)) => ConfigValue::String(format!("{date} 00:00:00 +0000 UTC")),
-            _ => ConfigValue::from_yaml(node)
-                .map_err(|error| Error::invalid(format!("configuration key {name}: {}", error.message())))?,
-        };
-        Ok(value.normalised())
-    }
-
-    /// Returns the `config` entry of a stack file.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Secrets`] when a secret is not encrypted yet.
-    pub fn to_yaml(&self) -> Result<Node> {
+    fn to_yaml(&self) -> Result<Node> {
         let mut entries = Mapping::with_capacity(self.len());
         for (key, value) in self.iter() {
             let node = value.to_yaml().map_err(|error| {
@@ -68,12 +66,19 @@ impl Config {
     }
 }
 
-impl ConfigValue {
-    /// Reads a value as a stack file or a project file holds it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidInput`] when a mapping has the single key `secure` with something else than a text.
-    pub fn from_yaml(node: &Node) -> Result<Self> {
+/// Reads the value of one key, in the form that values have at the top.
+pub(crate) fn of_entry(name: &str, node: &Node) -> Result<ConfigValue> {
+    let value = match node.resolved() {
+        // A date is the one scalar whose text depends on where it stands.
+        Some(Resolved::Date(date)) => ConfigValue::String(format!("{date} 00:00:00 +0000 UTC")),
+        _ => ConfigValue::from_yaml(node)
+            .map_err(|error| Error::invalid(format!("configuration key {name}: {}", error.message())))?,
+    };
+    Ok(value.normalised())
+}
+
+impl AsYaml for ConfigValue {
+    fn from_yaml(node: &Node) -> Result<Self> {
         Ok(match node {
             Node::Scalar(scalar) => match scalar.resolve() {
                 Resolved::Null => Self::Null,
@@ -100,11 +105,7 @@ impl ConfigValue {
         })
     }
 
-    /// Returns the value as a stack file holds it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Secrets`] when a secret is not encrypted yet.
-    pub fn to_yaml(&self) -> Result<Node> {
+    fn to_yaml(&self) -> Result<Node> {
         let plain = |text: String| Node::Scalar(Scalar::new(text, Style::Plain));
         Ok(match self {
             Self::Null => plain("null".to_owned()),
@@ -135,6 +136,9 @@ impl ConfigValue {
     }
 }
 
-pub(super) fn reserved() -> Error {
+fn reserved() -> Error {
     Error::invalid("maps with the single key \"secure\" are reserved")
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,11 @@
 //! Stack files, `Pulumi.<stack>.yaml`: the configuration of one stack, and what its secrets are encrypted with.
 
-use super::{Config, yaml::Mapping, yaml::Node};
-use crate::error::{Error, Result};
+use stackwright::{Error, Result, config::Config};
+
+use crate::{
+    config::{AsYaml as _, of_entry},
+    yaml::{Mapping, Node},
+};
 
 /// What a stack file holds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,7 +30,7 @@ impl StackFile {
     /// Parses YAML or JSON text; an empty one is an empty stack file.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] with what is wrong, and where.
+    /// [`stackwright::ErrorKind::InvalidInput`] with what is wrong, and where.
     pub fn parse(text: &str) -> Result<Self> {
         let Node::Mapping(entries) = Node::parse(text)? else {
             return Err(Error::invalid("a stack file must be a mapping"));
@@ -53,7 +57,7 @@ impl StackFile {
     /// Writes the file: in the form in which it was read, or else in the reference engine's.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Secrets`] when a secret of the configuration is not encrypted yet.
+    /// [`stackwright::ErrorKind::Secrets`] when a secret of the configuration is not encrypted yet.
     pub fn to_yaml(&self) -> Result<String> {
         let mut entries = Mapping::new();
         for (name, value) in [
@@ -105,7 +109,7 @@ fn keep_form(source: &str, entries: &mut Mapping) {
             (Node::Mapping(before), Node::Mapping(config)) if name == "config" => {
                 for (key, value) in config {
                     let Some(before) = before.get(key) else { continue };
-                    let meaning = |node: &Node| Config::of_entry(key, node).ok();
+                    let meaning = |node: &Node| of_entry(key, node).ok();
                     if meaning(before).is_some_and(|before| Some(before) == meaning(value)) {
                         *value = before.clone();
                     }
@@ -133,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_stack_file_of_the_reference_engine_comes_back_byte_for_byte() {
-        let text = include_str!("../../tests/fixtures/states/Pulumi.dev.yaml");
+        let text = include_str!("../../core/tests/fixtures/states/Pulumi.dev.yaml");
         let file = StackFile::parse(text).unwrap();
         assert!(
             file.encryption_salt
@@ -151,7 +155,7 @@ mod tests {
         let mut file = StackFile::parse(text).unwrap();
         assert_eq!(file.to_yaml().unwrap(), text);
         file.config
-            .set_path("a:m", "a", crate::project::ConfigValue::plain("3"))
+            .set_path("a:m", "a", stackwright::config::ConfigValue::plain("3"))
             .unwrap();
         assert_eq!(
             file.to_yaml().unwrap(),

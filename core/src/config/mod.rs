@@ -6,16 +6,20 @@ mod key;
 mod path;
 mod plain;
 mod value;
-mod yaml;
 
-pub use decrypt::{DecryptedConfig, DecryptedEntry};
+pub use decrypt::DecryptedConfig;
+pub use decrypt::DecryptedEntry;
 pub(crate) use json::float_as_text as number_as_text;
 pub use key::ConfigKey;
-pub use value::{ConfigValue, Plaintext};
+pub use value::ConfigValue;
+pub use value::Plaintext;
 
 use indexmap::IndexMap;
 
-use crate::{error::Result, secrets::SecretsManager};
+use crate::{
+    error::{Error, Result},
+    secrets::SecretsManager,
+};
 
 /// The configuration of a stack, in the order of its file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -124,5 +128,6 @@ impl FromIterator<(ConfigKey, ConfigValue)> for Config {
     }
 }
 
-#[cfg(test)]
-mod tests;
+fn reserved() -> Error {
+    Error::invalid("maps with the single key \"secure\" are reserved")
+}

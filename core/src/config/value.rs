@@ -81,7 +81,7 @@ impl ConfigValue {
 
     /// Returns the text that a program sees of a scalar; `None` for lists and objects, whose text is JSON.
     #[must_use]
-    pub(in crate::project) fn scalar_text(&self) -> Option<String> {
+    pub fn scalar_text(&self) -> Option<String> {
         Some(match self {
             Self::Null => String::new(),
             Self::Bool(value) => value.to_string(),
@@ -95,7 +95,7 @@ impl ConfigValue {
     }
 
     /// Brings a value to the form that it has at the top: scalars are texts.
-    pub(super) fn normalised(self) -> Self {
+    pub fn normalised(self) -> Self {
         match self {
             Self::Null | Self::Bool(_) | Self::Integer(_) | Self::Float(_) => {
                 Self::String(self.scalar_text().unwrap_or_default())

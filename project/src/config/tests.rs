@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::*;
-use crate::{
-    error::ErrorKind,
-    project::StackFile,
+use stackwright::{
     runtime::Runtime,
-    secrets::{Base64Secrets, PassphraseProvider},
+    secrets::{Base64Secrets, LockedSecrets, PassphraseProvider, SecretsManager},
 };
+
+use super::*;
+use crate::StackFile;
 
 fn config(text: &str) -> Config {
     Config::parse(text).unwrap()
@@ -39,7 +39,10 @@ fn a_key_has_a_namespace_and_a_name() {
 
 #[tokio::test]
 async fn a_stack_file_of_the_reference_engine_is_decrypted() {
-    let file = StackFile::parse(include_str!("../../../tests/fixtures/states/Pulumi.dev.yaml")).unwrap();
+    let file = StackFile::parse(include_str!(
+        "../../../core/tests/fixtures/states/Pulumi.dev.yaml"
+    ))
+    .unwrap();
     let runtime = Runtime::system(tokio::runtime::Handle::current());
     let provider = PassphraseProvider::new("correct horse", runtime);
     let manager = provider
@@ -122,7 +125,7 @@ async fn a_plaintext_secret_is_encrypted_before_it_is_written() {
 
 #[test]
 fn the_json_of_history_records_is_sorted_sealed_and_read_again() {
-    let text = include_str!("../../../tests/fixtures/states/Pulumi.dev.yaml");
+    let text = include_str!("../../../core/tests/fixtures/states/Pulumi.dev.yaml");
     let config = StackFile::parse(text).unwrap().config;
     let json = config.to_json().unwrap();
     let again = Config::parse(&json).unwrap();
@@ -222,9 +225,8 @@ fn values_of_a_base_are_merged_under_those_of_the_stack() {
 
 #[tokio::test]
 async fn a_locked_manager_fails_only_when_there_is_a_secret() {
-    let error = crate::Error::new(ErrorKind::Secrets, "incorrect passphrase");
-    let locked: Arc<dyn SecretsManager> =
-        Arc::new(crate::secrets::LockedSecrets::new("passphrase", None, error));
+    let error = Error::new(ErrorKind::Secrets, "incorrect passphrase");
+    let locked: Arc<dyn SecretsManager> = Arc::new(LockedSecrets::new("passphrase", None, error));
     assert!(config("a:b: c\n").decrypt(&*locked).await.is_ok());
     let error = config("a:b: {secure: x}\n").decrypt(&*locked).await.unwrap_err();
     assert!(

@@ -27,8 +27,8 @@ impl Node {
     /// Parses a document; an empty one is an empty mapping. JSON is YAML.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] with the line and column of what is wrong.
-    pub fn parse(text: &str) -> crate::Result<Self> {
+    /// [`stackwright::ErrorKind::InvalidInput`] with the line and column of what is wrong.
+    pub fn parse(text: &str) -> stackwright::Result<Self> {
         parse::parse(text)
     }
 

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{Config, ConfigKey, ConfigValue, yaml::reserved};
+use super::{Config, ConfigKey, ConfigValue, reserved};
 use crate::{
     error::{Error, Result},
     property::{PathElement, PropertyPath},

@@ -70,7 +70,7 @@ impl EngineService {
             serves_packages: self.packages.get().is_some(),
             tokens: self.views.clone(),
             route,
-            listening: Box::new(listening),
+            _listening: Box::new(listening),
         }))
     }
 }
@@ -130,7 +130,7 @@ impl Engine for PluginCalls {
         request: Request<SetRootResourceRequest>,
     ) -> Result<Response<SetRootResourceResponse>, Status> {
         let urn = Urn::parse(&request.into_inner().urn)
-            .map_err(|error| Status::invalid_argument(error.message()))?;
+            .map_err(|error| Status::invalid_argument(error.to_string()))?;
         self.0.set_root(&urn);
         Ok(Response::new(SetRootResourceResponse {}))
     }

@@ -16,7 +16,7 @@ fn value(text: &str) -> Resolved {
 #[test]
 fn a_file_in_the_usual_form_comes_back_byte_for_byte() {
     for text in [
-        include_str!("../../../tests/fixtures/states/Pulumi.dev.yaml"),
+        include_str!("../../../core/tests/fixtures/states/Pulumi.dev.yaml"),
         "name: fixtures\nruntime:\n  name: python\ndescription: states written by the reference CLI\n",
         "a:\n  - b: 1\n    c:\n      - d\n  - - e\n    - f\n  - {}\n  - []\nempty: \"\"\nquoted: 'yes'\nlines: |\n  one\n\n  two\nnothing:\n",
         "kept: |+\n  one\n\n\nstripped: |-\n  a\n  b\n",

@@ -1,7 +1,9 @@
 //! Project files: what is read, what comes back, and what is demanded of stacks.
 
+use stackwright::config::ConfigValue;
+
 use super::*;
-use crate::project::ConfigValue;
+use crate::config::AsYaml as _;
 
 fn applied(project: &str, stack: &str) -> Result<std::collections::BTreeMap<String, String>> {
     let project = ProjectFile::parse(&format!("name: shop\nruntime: python\nconfig:\n{project}"))?;

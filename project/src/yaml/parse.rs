@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
 
 use super::{Mapping, Node, Scalar, Style};
-use crate::error::{Error, Result};
+use stackwright::{Error, Result};
 
 /// Aliases may repeat content; a file that unfolds to more values than this is refused.
 const MOST_NODES: usize = 1_000_000;

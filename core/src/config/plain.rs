@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{ConfigValue, yaml::reserved};
+use super::{ConfigValue, reserved};
 use crate::{
     error::{Error, Result},
     property::signature::{SECRET, SIGNATURE},

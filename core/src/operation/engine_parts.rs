@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     autonaming::Autonamer,
-    engine::service::EngineService,
+    monitor::EngineService,
     property::hash::Fetch,
     provider::{ProviderLoader, ProviderPool, builtin::StackReader},
     runtime::Runtime,

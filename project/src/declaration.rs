@@ -1,7 +1,14 @@
 //! What a project declares about its configuration: types, defaults, fixed values, secrecy.
 
-use super::{ConfigKey, ConfigValue, yaml::Mapping, yaml::Node, yaml::Resolved};
-use crate::error::{Error, Result};
+use stackwright::{
+    Error, Result,
+    config::{ConfigKey, ConfigValue},
+};
+
+use crate::{
+    config::AsYaml as _,
+    yaml::{Mapping, Node, Resolved},
+};
 
 /// The type that a project demands of a configuration value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +113,7 @@ impl ConfigDeclaration {
     /// Reads an entry of a project's `config`: a declaration, or a bare value that is the default.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] when its parts contradict each other.
+    /// [`stackwright::ErrorKind::InvalidInput`] when its parts contradict each other.
     pub(super) fn parse(key: &str, project: &str, node: &Node) -> Result<(ConfigKey, Self)> {
         let config_key = ConfigKey::parse_in_project(key, project)?;
         let foreign = config_key.namespace() != project;
