@@ -8,7 +8,7 @@ use stackwright::{
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, ProgramContext, from_fn},
     property::{PropertyMap, PropertyValue},
-    provider::Provider,
+    provider::ProviderBackend,
     runtime::Runtime,
     secrets::Base64Provider,
     store::{FileStore, Store},
@@ -54,7 +54,7 @@ pub(crate) fn runtime() -> Runtime {
 
 /// Creates an engine over a store, with a provider of this process.
 pub(crate) fn engine(store: Arc<dyn Store>, provider: Echo) -> Result<Engine> {
-    let provider: Arc<dyn Provider> = Arc::new(provider);
+    let provider: Arc<dyn ProviderBackend> = Arc::new(provider);
     Engine::builder(tokio::runtime::Handle::current())
         .store(store)
         .secrets(Arc::new(Base64Provider))

@@ -21,7 +21,7 @@ use stackwright::{
     program::{Program, from_fn},
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
-        HandshakeRequest, Provider, ProviderResult,
+        HandshakeRequest, Provider, ProviderBackend, ProviderResult,
     },
     resource::{PendingOperationKind, ResourceState},
     runtime::Runtime,
@@ -88,7 +88,7 @@ fn fixtures() -> PathBuf {
 
 async fn open(store: Arc<dyn Store>, echo: &Arc<Echo>) -> Stack {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
-    let provider: Arc<dyn Provider> = Arc::clone(echo) as _;
+    let provider: Arc<dyn ProviderBackend> = Arc::clone(echo) as _;
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(store)
         .secrets(Arc::new(PassphraseProvider::new("correct horse", runtime)))

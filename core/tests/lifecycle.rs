@@ -18,7 +18,7 @@ use stackwright::{
     property::PropertyMap,
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
-        HandshakeRequest, Provider, ProviderResult, UpdateRequest, UpdateResponse,
+        HandshakeRequest, Provider, ProviderBackend, ProviderResult, UpdateRequest, UpdateResponse,
     },
     runtime::Runtime,
     secrets::Base64Provider,
@@ -116,7 +116,7 @@ fn program(values: &'static [(&'static str, &'static str)]) -> Arc<dyn Program> 
 
 async fn stack(echo: &Arc<Echo>, name: &str) -> Stack {
     let runtime = Runtime::system(tokio::runtime::Handle::current());
-    let provider: Arc<dyn Provider> = Arc::clone(echo) as _;
+    let provider: Arc<dyn ProviderBackend> = Arc::clone(echo) as _;
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime)))
         .secrets(Arc::new(Base64Provider))

@@ -22,7 +22,7 @@ use stackwright::{
     program::{Program, from_fn},
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, DiffRequest, DiffResponse,
-        HandshakeRequest, Provider, ProviderResult, UpdateRequest, UpdateResponse,
+        HandshakeRequest, Provider, ProviderBackend, ProviderResult, UpdateRequest, UpdateResponse,
     },
     resource::{Alias, PropertyDependencies, ResourceOptions, ResourceState},
     runtime::Runtime,
@@ -582,7 +582,7 @@ fn plain(stack: &Stack, script: &Script) -> impl Future<Output = Arc<OperationRe
 
 async fn play(first: Script, second: Script, aims: Vec<Aim>) {
     let things = Arc::new(Things::default());
-    let provider: Arc<dyn Provider> = Arc::clone(&things) as _;
+    let provider: Arc<dyn ProviderBackend> = Arc::clone(&things) as _;
     let handle = tokio::runtime::Handle::current();
     let engine = Engine::builder(handle.clone())
         .store(Arc::new(MemoryStore::new(Runtime::system(handle))))

@@ -18,7 +18,7 @@ use stackwright::{
         hash::Fetch,
         json::{SecretForm, from_plain_json, to_vec},
     },
-    provider::{Provider, Resolution, ResolutionRequest, Resolver, builtin::StackReader},
+    provider::{ProviderBackend, Resolution, ResolutionRequest, Resolver, builtin::StackReader},
     state::{
         JournalEntry,
         journal::{EntryJson, JournalReceiver},
@@ -125,7 +125,7 @@ pub(crate) struct Host {
     data: Arc<UserData>,
     shared: Arc<Shared>,
     /// The providers that `resolve` can name.
-    packages: BTreeMap<String, Arc<dyn Provider>>,
+    packages: BTreeMap<String, Arc<dyn ProviderBackend>>,
 }
 
 // SAFETY: the functions may be called from any thread, as the header says; the pointer in the table is never read,
@@ -142,7 +142,7 @@ impl Host {
     pub(crate) unsafe fn new(
         table: *const sw_host_t,
         shared: &Arc<Shared>,
-        packages: BTreeMap<String, Arc<dyn Provider>>,
+        packages: BTreeMap<String, Arc<dyn ProviderBackend>>,
     ) -> Outcome<Option<Arc<Self>>> {
         // SAFETY: null or readable by this function's contract.
         let Some(functions) = unsafe { sized(table, "the host's table") }? else {

@@ -10,7 +10,8 @@ use crate::{
     runtime::Shared,
 };
 
-type Function = unsafe extern "C" fn(*mut c_void, sw_bytes_view_t, *mut sw_completion_t);
+/// A function of the host that takes a request and a completion.
+pub(super) type Function = unsafe extern "C" fn(*mut c_void, sw_bytes_view_t, *mut sw_completion_t);
 
 /// A function of the host that is to be asked something.
 pub(crate) struct Question {

@@ -10,8 +10,8 @@ use stackwright::{
 use tokio::sync::oneshot;
 
 use super::{
-    Answer, Question, SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION, failure::Failed, sw_call_t, sw_notice_t,
-    sw_provider_t,
+    Answer, Question, SW_PROVIDER_PROMPT, SW_PROVIDER_VERSION, failure::Failed, question::Function,
+    sw_notice_t, sw_provider_t,
 };
 use crate::{
     failure::{Failure, Outcome},
@@ -79,18 +79,13 @@ impl Table {
         self.data.adopt();
     }
 
-    /// Calls one of the table's functions; `None` when the table lacks it.
-    pub(super) async fn call<T: DeserializeOwned + Default>(
+    /// Calls one of the table's functions.
+    pub(super) async fn ask<T: DeserializeOwned + Default>(
         &self,
         name: &str,
-        function: sw_call_t,
+        function: Function,
         request: impl Serialize,
     ) -> ProviderResult<T> {
-        let Some(function) = function else {
-            return Err(ProviderError::unimplemented(format!(
-                "the provider has no {name}"
-            )));
-        };
         let request = to_vec(&request)
             .map_err(|error| ProviderError::new(ProviderStatus::InvalidArgument, error.to_string()))?;
         let question = Question {

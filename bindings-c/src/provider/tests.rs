@@ -11,8 +11,8 @@ use std::{
 use stackwright::{
     property::{PropertyMap, PropertyValue},
     provider::{
-        CheckRequest, CreateRequest, DeleteRequest, MappingRequest, Provider as _, ProviderStatus,
-        SchemaRequest, Views,
+        Call, CheckRequest, CreateRequest, DeleteRequest, MappingRequest, ProviderBackend as _,
+        ProviderStatus, Reply, SchemaRequest, Views,
     },
     urn::Urn,
 };
@@ -188,6 +188,19 @@ fn request(name: &str) -> CreateRequest {
     }
 }
 
+/// Makes a call and takes the answer apart.
+macro_rules! ask {
+    ($table:expr, $call:ident($request:expr) -> $reply:ident) => {
+        Box::pin(async {
+            match $table.call(Call::$call($request)).await {
+                Ok(Reply::$reply(answer)) => Ok(answer),
+                Ok(other) => panic!("another answer: {other:?}"),
+                Err(error) => Err(error),
+            }
+        })
+    };
+}
+
 fn with_table(flags: u32, test: impl AsyncFn(&Table, &Host)) {
     let runtime = test_runtime();
     let host = Host::default();
@@ -210,7 +223,9 @@ fn with_table(flags: u32, test: impl AsyncFn(&Table, &Host)) {
 fn a_provider_of_functions_answers_on_either_kind_of_thread() {
     for flags in [0, SW_PROVIDER_PROMPT] {
         with_table(flags, async |table, host| {
-            let response = table.create(request("good")).await.expect("an answer");
+            let response = ask!(table, Create(request("good")) -> Create)
+                .await
+                .expect("an answer");
             assert_eq!(
                 (response.id.as_str(), response.outputs.get("n")),
                 ("7", Some(&PropertyValue::Number(1.0)))
@@ -228,23 +243,31 @@ fn a_provider_of_functions_answers_on_either_kind_of_thread() {
 #[test]
 fn failures_keep_status_message_and_details() {
     with_table(SW_PROVIDER_PROMPT, async |table, _| {
-        let refused = table.create(request("bad")).await.expect_err("refused");
+        let refused = ask!(table, Create(request("bad")) -> Create)
+            .await
+            .expect_err("refused");
         assert_eq!(
             (refused.status, refused.message.as_str()),
             (ProviderStatus::NotFound, "no such place")
         );
-        let half = table.create(request("half")).await.expect_err("half made");
+        let half = ask!(table, Create(request("half")) -> Create)
+            .await
+            .expect_err("half made");
         let unfinished = half.init_failure.expect("it exists");
         assert_eq!((unfinished.id.as_str(), unfinished.outputs.len()), ("h", 1));
         assert_eq!(half.message, "too slow");
         for (name, id) in [("odd", "o"), ("odd half", "h")] {
-            let error = table.create(request(name)).await.expect_err(name);
+            let error = ask!(table, Create(request(name)) -> Create)
+                .await
+                .expect_err(name);
             assert!(error.outcome_unknown, "{name}");
             assert_eq!(error.init_failure.expect("it exists").id, id, "{name}");
         }
         assert!(!refused.outcome_unknown && !half.outcome_unknown);
         for name in ["garbage", "typo", "silent"] {
-            let error = table.create(request(name)).await.expect_err(name);
+            let error = ask!(table, Create(request(name)) -> Create)
+                .await
+                .expect_err(name);
             assert_eq!(error.status, ProviderStatus::Internal, "{name}");
             assert!(error.message.contains("create"), "{name}: {}", error.message);
             assert!(error.outcome_unknown, "{name}");
@@ -255,7 +278,7 @@ fn failures_keep_status_message_and_details() {
 #[test]
 fn a_call_that_is_given_up_is_told_and_may_still_be_answered() {
     with_table(SW_PROVIDER_PROMPT, async |table, host| {
-        let call = table.create(request("later"));
+        let call = ask!(table, Create(request("later")) -> Create);
         assert!(futures::poll!(call).is_pending());
         assert_eq!(
             host.given_up.load(Ordering::SeqCst),
@@ -282,7 +305,13 @@ fn what_the_table_lacks_does_what_the_engine_does_by_default() {
             preview: true,
             autonaming: None,
         };
-        assert_eq!(table.check(request).await.expect("checked").inputs, news);
+        assert_eq!(
+            ask!(table, Check(request) -> Check)
+                .await
+                .expect("checked")
+                .inputs,
+            news
+        );
         let request = DeleteRequest {
             urn: urn(),
             resource_type: "files:index:File".into(),
@@ -293,7 +322,7 @@ fn what_the_table_lacks_does_what_the_engine_does_by_default() {
             timeout: 0.0,
             views: Views::default(),
         };
-        table.delete(request).await.expect("deleted");
+        table.call(Call::Delete(request)).await.expect("deleted");
     });
 }
 
@@ -313,7 +342,10 @@ fn a_schema_is_passed_on_as_it_is_and_must_be_an_object() {
             subpackage_name: name.to_owned(),
             subpackage_version: version.to_owned(),
         };
-        runtime.shared.handle.block_on(table.get_schema(request))
+        runtime
+            .shared
+            .handle
+            .block_on(ask!(table, GetSchema(request) -> Schema))
     };
     assert_eq!(ask("", "").expect("a schema"), r#"{"name": "files", "pi": 3.10}"#);
     for (name, version) in [("made", "1.0.0"), ("other", "")] {
@@ -334,7 +366,12 @@ fn a_mapping_is_bytes_of_the_provider_that_is_named() {
     // SAFETY: a local table.
     let table = unsafe { Table::new(&raw const functions, "files", Arc::clone(&runtime.shared)) };
     let table = table.expect("a table");
-    let names = |key: &str| runtime.shared.handle.block_on(table.get_mappings(key));
+    let names = |key: &str| {
+        runtime
+            .shared
+            .handle
+            .block_on(ask!(table, GetMappings(key.to_owned()) -> Mappings))
+    };
     assert_eq!(names("terraform").expect("names"), ["one", "two"]);
     assert!(names("helm").expect("none").is_empty());
     let error = names("wrong").expect_err("no list");
@@ -342,7 +379,10 @@ fn a_mapping_is_bytes_of_the_provider_that_is_named() {
     let ask = |key: &str, provider: &str| {
         let (key, provider) = (key.to_owned(), provider.to_owned());
         let request = MappingRequest { key, provider };
-        runtime.shared.handle.block_on(table.get_mapping(request))
+        runtime
+            .shared
+            .handle
+            .block_on(ask!(table, GetMapping(request) -> Mapping))
     };
     let one = ask("terraform", "one").expect("a mapping");
     assert_eq!(
@@ -358,10 +398,11 @@ fn a_mapping_is_bytes_of_the_provider_that_is_named() {
 #[test]
 fn mappings_that_the_table_lacks_are_not_implemented() {
     with_table(0, async |table, _| {
-        let error = table.get_mappings("terraform").await.expect_err("nothing");
+        let error = ask!(table, GetMappings("terraform".to_owned()) -> Mappings)
+            .await
+            .expect_err("nothing");
         assert_eq!(error.status, ProviderStatus::Unimplemented);
-        let error = table
-            .get_mapping(MappingRequest::default())
+        let error = ask!(table, GetMapping(MappingRequest::default()) -> Mapping)
             .await
             .expect_err("nothing");
         assert_eq!(error.status, ProviderStatus::Unimplemented);

@@ -10,7 +10,7 @@ use stackwright::{
     property::PropertyMap,
     provider::{
         Autonaming, AutonamingMode, CheckFailure, CheckResponse, CreateResponse, DiffChanges, DiffResponse,
-        InitFailure, InvokeResponse, Mapping, ProviderError, ProviderStatus, ReadResponse, Resolution,
+        InitFailure, InvokeResponse, ProviderError, ProviderStatus, ReadResponse, Reply, Resolution,
         UpdateResponse,
     },
 };
@@ -23,15 +23,8 @@ use crate::{
 
 /// An answer, by the shape that it has.
 pub(crate) enum Answered {
-    Check(CheckResponse),
-    Diff(DiffResponse),
-    Create(CreateResponse),
-    Read(ReadResponse),
-    Update(UpdateResponse),
-    Invoke(InvokeResponse),
-    /// JSON.
-    Schema(String),
-    Mapping(Mapping),
+    /// To a provider's call.
+    Reply(Reply),
     Resolution(Resolution),
     Values(PropertyMap),
     Texts(Vec<String>),
@@ -61,53 +54,65 @@ impl Answered {
             refuse_unknown(reader, members(method), value)?;
         }
         match method {
-            method::CHECK | method::CHECK_CONFIG => check(reader, present.then_some(value), inputs),
-            method::DIFF | method::DIFF_CONFIG if present => diff(reader, value),
-            method::DIFF | method::DIFF_CONFIG => Ok(Self::Diff(DiffResponse::default())),
-            method::CREATE if present => Ok(Self::Create(CreateResponse {
-                id: reader.text_field(value, "id")?.unwrap_or_default().into(),
-                outputs: reader.map_field(value, "outputs")?.unwrap_or(inputs),
-                refresh_before_update: refresh_before_update(reader, value)?,
-            })),
-            method::CREATE => {
-                let returned = match reader.scope().kind(value)? {
-                    ValueType::napi_undefined => "undefined",
-                    ValueType::napi_null => "null",
-                    _ => "no object",
-                };
-                Err(napi::Error::from_reason(format!(
-                    "it returned {returned}, expected an object with an id"
-                )))
-            }
-            method::READ if present => Ok(Self::Read(ReadResponse {
-                id: reader.text_field(value, "id")?.unwrap_or_default().into(),
-                inputs: reader.map_field(value, "inputs")?,
-                outputs: reader.map_field(value, "outputs")?,
-                refresh_before_update: refresh_before_update(reader, value)?,
-            })),
-            method::READ => Ok(Self::Read(ReadResponse::default())),
-            method::UPDATE if present => Ok(Self::Update(UpdateResponse {
-                outputs: reader.map_field(value, "outputs")?.unwrap_or(inputs),
-                refresh_before_update: refresh_before_update(reader, value)?,
-            })),
-            method::UPDATE => Ok(Self::Update(UpdateResponse {
-                outputs: inputs,
-                ..UpdateResponse::default()
-            })),
-            method::INVOKE if present => Ok(Self::Invoke(InvokeResponse {
-                result: reader.map_field(value, "result")?.unwrap_or_default(),
-                failures: failures(reader, value)?,
-            })),
-            method::INVOKE => Ok(Self::Invoke(InvokeResponse::default())),
-            method::GET_SCHEMA => package::schema(reader, value).map(Self::Schema),
-            method::GET_MAPPING => package::mapping(reader, value).map(Self::Mapping),
-            method::GET_MAPPINGS => package::mappings(reader, value).map(Self::Texts),
             method::RESOLVE if present => resolution(reader, shared, value),
             method::RESOLVE => Ok(Self::Resolution(Resolution::Default)),
             method::RECEIVE..=method::INSTALL if present => host(reader, method, value),
+            method::CONFIGURE | method::DELETE | method::CANCEL | method::CLOSE => Ok(Self::Nothing),
+            method::CHECK_CONFIG..method::RESOLVE => {
+                reply(reader, method, value, present, inputs).map(Self::Reply)
+            }
             _ => Ok(Self::Nothing),
         }
     }
+}
+
+/// Reads the answer to a provider's call.
+fn reply(reader: &Reader, method: u32, value: Js, present: bool, inputs: PropertyMap) -> Result<Reply> {
+    Ok(match method {
+        method::CHECK | method::CHECK_CONFIG => {
+            Reply::Check(check(reader, present.then_some(value), inputs)?)
+        }
+        method::DIFF | method::DIFF_CONFIG if present => Reply::Diff(diff(reader, value)?),
+        method::DIFF | method::DIFF_CONFIG => Reply::Diff(DiffResponse::default()),
+        method::CREATE if present => Reply::Create(CreateResponse {
+            id: reader.text_field(value, "id")?.unwrap_or_default().into(),
+            outputs: reader.map_field(value, "outputs")?.unwrap_or(inputs),
+            refresh_before_update: refresh_before_update(reader, value)?,
+        }),
+        method::READ if present => Reply::Read(ReadResponse {
+            id: reader.text_field(value, "id")?.unwrap_or_default().into(),
+            inputs: reader.map_field(value, "inputs")?,
+            outputs: reader.map_field(value, "outputs")?,
+            refresh_before_update: refresh_before_update(reader, value)?,
+        }),
+        method::READ => Reply::Read(ReadResponse::default()),
+        method::UPDATE if present => Reply::Update(UpdateResponse {
+            outputs: reader.map_field(value, "outputs")?.unwrap_or(inputs),
+            refresh_before_update: refresh_before_update(reader, value)?,
+        }),
+        method::UPDATE => Reply::Update(UpdateResponse {
+            outputs: inputs,
+            ..UpdateResponse::default()
+        }),
+        method::INVOKE if present => Reply::Invoke(InvokeResponse {
+            result: reader.map_field(value, "result")?.unwrap_or_default(),
+            failures: failures(reader, value)?,
+        }),
+        method::INVOKE => Reply::Invoke(InvokeResponse::default()),
+        method::GET_SCHEMA => Reply::Schema(package::schema(reader, value)?),
+        method::GET_MAPPING => Reply::Mapping(package::mapping(reader, value)?),
+        method::GET_MAPPINGS => Reply::Mappings(package::mappings(reader, value)?),
+        _ => {
+            let returned = match reader.scope().kind(value)? {
+                ValueType::napi_undefined => "undefined",
+                ValueType::napi_null => "null",
+                _ => "no object",
+            };
+            return Err(napi::Error::from_reason(format!(
+                "it returned {returned}, expected an object with an id"
+            )));
+        }
+    })
 }
 
 /// Returns what the answer to a provider's method may hold; nothing for what is no such object.
@@ -222,15 +227,15 @@ fn resolution(reader: &Reader, shared: &Arc<Shared>, value: Js) -> Result<Answer
     Ok(Answered::Resolution(Resolution::InProcess(provider)))
 }
 
-fn check(reader: &Reader, value: Option<Js>, inputs: PropertyMap) -> Result<Answered> {
+fn check(reader: &Reader, value: Option<Js>, inputs: PropertyMap) -> Result<CheckResponse> {
     let Some(value) = value else {
         let failures = Vec::new();
-        return Ok(Answered::Check(CheckResponse { inputs, failures }));
+        return Ok(CheckResponse { inputs, failures });
     };
-    Ok(Answered::Check(CheckResponse {
+    Ok(CheckResponse {
         inputs: reader.map_field(value, "inputs")?.unwrap_or(inputs),
         failures: failures(reader, value)?,
-    }))
+    })
 }
 
 fn failures(reader: &Reader, value: Js) -> Result<Vec<CheckFailure>> {
@@ -252,7 +257,7 @@ fn refresh_before_update(reader: &Reader, value: Js) -> Result<bool> {
         .unwrap_or_default())
 }
 
-fn diff(reader: &Reader, value: Js) -> Result<Answered> {
+fn diff(reader: &Reader, value: Js) -> Result<DiffResponse> {
     let replaces = reader.texts_field(value, "replaces")?;
     let diffs = reader.texts_field(value, "diffs")?;
     let detailed_diff = match reader.field(value, "detailedDiff")? {
@@ -269,7 +274,7 @@ fn diff(reader: &Reader, value: Js) -> Result<Answered> {
         None if something => DiffChanges::Some,
         None => DiffChanges::Unknown,
     };
-    Ok(Answered::Diff(DiffResponse {
+    Ok(DiffResponse {
         changes,
         replaces,
         stables: reader.texts_field(value, "stables")?,
@@ -279,7 +284,7 @@ fn diff(reader: &Reader, value: Js) -> Result<Answered> {
             .bool_field(value, "deleteBeforeReplace")?
             .unwrap_or_default(),
         unavailable: None,
-    }))
+    })
 }
 
 /// Reads whether anything differs; `None` when nothing is said.

@@ -13,16 +13,15 @@ use stackwright::{
     Error, ErrorKind,
     property::PropertyMap,
     provider::{
-        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-        DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
-        MappingRequest, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
-        Resolution, ResolutionRequest, Resolver, SchemaRequest, UpdateRequest, UpdateResponse, Views,
+        Call, Capabilities, ProviderBackend, ProviderError, ProviderResult, ProviderStatus, Reply,
+        Resolution, ResolutionRequest, Resolver, Views,
     },
 };
 use tokio::sync::oneshot;
 
 pub(crate) use answer::Answered;
 pub(crate) use request::Request;
+use request::method_of;
 
 use crate::{
     bridge::{Message, Question, Shared},
@@ -86,6 +85,8 @@ pub(crate) mod method {
     pub(crate) const IS_INSTALLED: u32 = 23;
     pub(crate) const LATEST_VERSION: u32 = 24;
     pub(crate) const INSTALL: u32 = 25;
+    /// No method of any object.
+    pub(crate) const NONE: u32 = 31;
 }
 
 /// The names of provider methods: a provider's `methods` has bit N set when it has the Nth.
@@ -250,144 +251,20 @@ impl JsProvider {
     }
 }
 
-/// The error of an answer to another method: the bridge matches them, so this is a bug.
-fn mismatch<T>() -> ProviderResult<T> {
-    Err(ProviderError::new(
-        ProviderStatus::Internal,
-        "the answer belongs to another call",
-    ))
-}
-
-macro_rules! ask {
-    ($self:ident, $request:ident, $answer:ident, $ask:expr) => {
-        match $self.ask(Request::$request($ask)).await? {
-            Answered::$answer(answer) => Ok(answer),
-            _ => mismatch(),
-        }
-    };
-}
-
 #[async_trait]
-impl Provider for JsProvider {
-    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(self.capabilities)
-    }
-
-    async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        if !self.has(method::CHECK_CONFIG) {
-            return Ok(unchecked(request));
+impl ProviderBackend for JsProvider {
+    async fn call(&self, call: Call) -> ProviderResult<Reply> {
+        let nothing = match &call {
+            Call::Handshake(_) => return Ok(Reply::Capabilities(self.capabilities)),
+            Call::Configure(_) => Reply::Understands(None),
+            _ => Reply::Done,
+        };
+        if !self.has(method_of(&call)) {
+            return call.without_method();
         }
-        ask!(self, CheckConfig, Check, request)
-    }
-
-    async fn diff_config(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        if !self.has(method::DIFF_CONFIG) {
-            return Ok(DiffResponse::default());
-        }
-        ask!(self, DiffConfig, Diff, request)
-    }
-
-    async fn configure(&self, request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
-        if self.has(method::CONFIGURE) {
-            self.ask(Request::Configure(request)).await?;
-        }
-        Ok(None)
-    }
-
-    async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        if !self.has(method::CHECK) {
-            return Ok(unchecked(request));
-        }
-        ask!(self, Check, Check, request)
-    }
-
-    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        if !self.has(method::DIFF) {
-            return Ok(DiffResponse::default());
-        }
-        ask!(self, Diff, Diff, request)
-    }
-
-    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        if !self.has(method::CREATE) {
-            return Err(missing("create", request.resource_type.as_ref()));
-        }
-        ask!(self, Create, Create, request)
-    }
-
-    async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
-        if !self.has(method::READ) {
-            return Ok(ReadResponse {
-                id: request.id,
-                inputs: Some(request.inputs.unwrap_or_default()),
-                outputs: Some(request.properties.unwrap_or_default()),
-                ..ReadResponse::default()
-            });
-        }
-        ask!(self, Read, Read, request)
-    }
-
-    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        if !self.has(method::UPDATE) {
-            return Err(missing("update", request.resource_type.as_ref()));
-        }
-        ask!(self, Update, Update, request)
-    }
-
-    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
-        if !self.has(method::DELETE) {
-            return Err(missing("delete", request.resource_type.as_ref()));
-        }
-        self.ask(Request::Delete(request)).await?;
-        Ok(())
-    }
-
-    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
-        if !self.has(method::INVOKE) {
-            let message = format!("unknown function {:?}", request.token);
-            return Err(ProviderError::unimplemented(message));
-        }
-        ask!(self, Invoke, Invoke, request)
-    }
-
-    async fn get_schema(&self, request: SchemaRequest) -> ProviderResult<String> {
-        if !self.has(method::GET_SCHEMA) {
-            return Err(ProviderError::unimplemented(
-                "the provider has no method getSchema",
-            ));
-        }
-        ask!(self, GetSchema, Schema, request)
-    }
-
-    async fn get_mapping(&self, request: MappingRequest) -> ProviderResult<Mapping> {
-        if !self.has(method::GET_MAPPING) {
-            return Err(ProviderError::unimplemented(
-                "the provider has no method getMapping",
-            ));
-        }
-        ask!(self, GetMapping, Mapping, request)
-    }
-
-    async fn get_mappings(&self, key: &str) -> ProviderResult<Vec<String>> {
-        if !self.has(method::GET_MAPPINGS) {
-            return Err(ProviderError::unimplemented(
-                "the provider has no method getMappings",
-            ));
-        }
-        ask!(self, GetMappings, Texts, key.to_owned())
-    }
-
-    async fn cancel(&self) {
-        if self.has(method::CANCEL) {
-            // A provider that fails to cancel is cancelled all the same: its running calls are given up.
-            drop(self.ask(Request::Cancel).await);
-        }
-    }
-
-    async fn close(&self) {
-        if self.has(method::CLOSE) {
-            // There is nobody left who could do anything about a failure.
-            drop(self.ask(Request::Close).await);
+        match self.ask(Request::Call(call)).await? {
+            Answered::Reply(reply) => Ok(reply),
+            _ => Ok(nothing),
         }
     }
 }
@@ -401,15 +278,4 @@ impl Resolver for JsProvider {
             Err(error) => Err(Error::new(ErrorKind::Plugin, error.message)),
         }
     }
-}
-
-fn unchecked(request: CheckRequest) -> CheckResponse {
-    CheckResponse {
-        inputs: request.news,
-        failures: Vec::new(),
-    }
-}
-
-fn missing(method: &str, resource_type: &str) -> ProviderError {
-    ProviderError::unimplemented(format!("the provider of {resource_type} has no method {method}"))
 }

@@ -4,10 +4,7 @@ use napi::Result;
 use stackwright::{
     autonaming::NamingRequest,
     property::{PropertyMap, json::PlainMap},
-    provider::{
-        CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffRequest, InvokeRequest,
-        MappingRequest, ReadRequest, ResolutionRequest, SchemaRequest, UpdateRequest, Views,
-    },
+    provider::{Call, CheckRequest, DiffRequest, ReadRequest, ResolutionRequest, UpdateRequest, Views},
     token::ResourceId,
 };
 
@@ -40,24 +37,9 @@ macro_rules! change {
     };
 }
 
-/// A request of a provider's method.
+/// A request to an object of the host: a provider's call, or another question.
 pub(crate) enum Request {
-    CheckConfig(CheckRequest),
-    DiffConfig(DiffRequest),
-    Configure(ConfigureRequest),
-    Check(CheckRequest),
-    Diff(DiffRequest),
-    Create(CreateRequest),
-    Read(ReadRequest),
-    Update(UpdateRequest),
-    Delete(DeleteRequest),
-    Invoke(InvokeRequest),
-    Cancel,
-    Close,
-    GetSchema(SchemaRequest),
-    GetMapping(MappingRequest),
-    /// The ecosystem.
-    GetMappings(String),
+    Call(Call),
     Resolve(ResolutionRequest),
     /// A journal entry, as JSON.
     Receive(String),
@@ -77,21 +59,7 @@ impl Request {
     /// Returns the method's number.
     pub(crate) const fn method(&self) -> u32 {
         match self {
-            Self::CheckConfig(_) => method::CHECK_CONFIG,
-            Self::DiffConfig(_) => method::DIFF_CONFIG,
-            Self::Configure(_) => method::CONFIGURE,
-            Self::Check(_) => method::CHECK,
-            Self::Diff(_) => method::DIFF,
-            Self::Create(_) => method::CREATE,
-            Self::Read(_) => method::READ,
-            Self::Update(_) => method::UPDATE,
-            Self::Delete(_) => method::DELETE,
-            Self::Invoke(_) => method::INVOKE,
-            Self::Cancel => method::CANCEL,
-            Self::Close => method::CLOSE,
-            Self::GetSchema(_) => method::GET_SCHEMA,
-            Self::GetMapping(_) => method::GET_MAPPING,
-            Self::GetMappings(_) => method::GET_MAPPINGS,
+            Self::Call(call) => method_of(call),
             Self::Resolve(_) => method::RESOLVE,
             Self::Receive(_) => method::RECEIVE,
             Self::StackOutputs(_) => method::STACK_OUTPUTS,
@@ -109,9 +77,9 @@ impl Request {
     /// Returns the values that an answer without values stands for.
     pub(super) fn fallback(&self) -> PropertyMap {
         match self {
-            Self::CheckConfig(request) | Self::Check(request) => request.news.clone(),
-            Self::Create(request) => request.inputs.clone(),
-            Self::Update(request) => request.news.clone(),
+            Self::Call(Call::CheckConfig(request) | Call::Check(request)) => request.news.clone(),
+            Self::Call(Call::Create(request)) => request.inputs.clone(),
+            Self::Call(Call::Update(request)) => request.news.clone(),
             _ => PropertyMap::new(),
         }
     }
@@ -119,73 +87,101 @@ impl Request {
     /// Returns where steps on views are published, if they may be.
     pub(super) fn views(&self) -> Views {
         match self {
-            Self::Create(request) => request.views.clone(),
-            Self::Read(request) => request.views.clone(),
-            Self::Update(request) => request.views.clone(),
-            Self::Delete(request) => request.views.clone(),
+            Self::Call(Call::Create(request)) => request.views.clone(),
+            Self::Call(Call::Read(request)) => request.views.clone(),
+            Self::Call(Call::Update(request)) => request.views.clone(),
+            Self::Call(Call::Delete(request)) => request.views.clone(),
             _ => Views::default(),
         }
+    }
+}
+
+/// Returns the number of a call's method. Calls that JavaScript is never asked have the number that no object has.
+pub(super) const fn method_of(call: &Call) -> u32 {
+    match call {
+        Call::CheckConfig(_) => method::CHECK_CONFIG,
+        Call::DiffConfig(_) => method::DIFF_CONFIG,
+        Call::Configure(_) => method::CONFIGURE,
+        Call::Check(_) => method::CHECK,
+        Call::Diff(_) => method::DIFF,
+        Call::Create(_) => method::CREATE,
+        Call::Read(_) => method::READ,
+        Call::Update(_) => method::UPDATE,
+        Call::Delete(_) => method::DELETE,
+        Call::Invoke(_) => method::INVOKE,
+        Call::Cancel => method::CANCEL,
+        Call::Close => method::CLOSE,
+        Call::GetSchema(_) => method::GET_SCHEMA,
+        Call::GetMapping(_) => method::GET_MAPPING,
+        Call::GetMappings(_) => method::GET_MAPPINGS,
+        Call::Handshake(_) | Call::PluginInfo | Call::Understands => method::NONE,
     }
 }
 
 impl Payload for Request {
     /// Makes the object, or the text or list that some questions of the host are.
     fn write(&self, writer: &Writer) -> Result<Js> {
-        let object = writer.scope().object()?;
+        let object = || writer.scope().object();
         match self {
-            Self::CheckConfig(request) | Self::Check(request) => check(writer, object, request)?,
-            Self::DiffConfig(request) | Self::Diff(request) => diff(writer, object, request)?,
-            Self::Configure(request) => {
-                writer.set_text(object, "urn", request.urn.as_str())?;
-                writer.set_text(object, "name", &request.name)?;
-                writer.set_text(object, "id", request.id.as_ref())?;
-                writer.set_map(object, "inputs", &request.inputs)?;
-            }
-            Self::Create(request) => {
-                subject!(writer, object, request)?;
-                writer.set_map(object, "inputs", &request.inputs)?;
-                limits(writer, object, request.timeout, request.preview)?;
-            }
-            Self::Read(request) => read(writer, object, request)?,
-            Self::Update(request) => update(writer, object, request)?,
-            Self::Delete(request) => {
-                subject!(writer, object, request)?;
-                identity(writer, object, &request.id)?;
-                writer.set_map(object, "inputs", &request.inputs)?;
-                writer.set_map(object, "outputs", &request.outputs)?;
-                views::write(writer, object, &request.views)?;
-                limits(writer, object, request.timeout, false)?;
-            }
-            Self::Invoke(request) => {
-                writer.set_text(object, "token", &request.token)?;
-                writer.set_map(object, "arguments", &request.arguments)?;
-                writer.set_bool(object, "preview", request.preview)?;
-            }
-            Self::Cancel | Self::Close => {}
-            Self::GetSchema(request) => {
-                writer.set_text(object, "subpackageName", &request.subpackage_name)?;
-                writer.set_text(object, "subpackageVersion", &request.subpackage_version)?;
-            }
-            Self::GetMapping(request) => {
-                writer.set_text(object, "key", &request.key)?;
-                writer.set_text(object, "provider", &request.provider)?;
-            }
+            Self::Call(call) => write_call(writer, call),
             Self::Resolve(request)
             | Self::IsInstalled(request)
             | Self::LatestVersion(request)
-            | Self::Install(request) => resolve(writer, object, request)?,
-            Self::ProposeName(request) => naming(writer, object, request)?,
-            Self::GetMappings(text)
-            | Self::Receive(text)
+            | Self::Install(request) => object().and_then(|object| resolve(writer, object, request)),
+            Self::ProposeName(request) => object().and_then(|object| naming(writer, object, request)),
+            Self::Receive(text)
             | Self::StackOutputs(text)
             | Self::StackResourceOutputs(text)
-            | Self::Fetch(text) => {
-                return writer.scope().text(text);
-            }
-            Self::Encrypt(texts) | Self::Decrypt(texts) => return writer.texts(texts),
+            | Self::Fetch(text) => writer.scope().text(text),
+            Self::Encrypt(texts) | Self::Decrypt(texts) => writer.texts(texts),
         }
-        Ok(object)
     }
+}
+
+/// Makes the object of a provider's call, or the text that one is.
+fn write_call(writer: &Writer, call: &Call) -> Result<Js> {
+    let object = writer.scope().object()?;
+    match call {
+        Call::CheckConfig(request) | Call::Check(request) => check(writer, object, request)?,
+        Call::DiffConfig(request) | Call::Diff(request) => diff(writer, object, request)?,
+        Call::Configure(request) => {
+            writer.set_text(object, "urn", request.urn.as_str())?;
+            writer.set_text(object, "name", &request.name)?;
+            writer.set_text(object, "id", request.id.as_ref())?;
+            writer.set_map(object, "inputs", &request.inputs)?;
+        }
+        Call::Create(request) => {
+            subject!(writer, object, request)?;
+            writer.set_map(object, "inputs", &request.inputs)?;
+            limits(writer, object, request.timeout, request.preview)?;
+        }
+        Call::Read(request) => read(writer, object, request)?,
+        Call::Update(request) => update(writer, object, request)?,
+        Call::Delete(request) => {
+            subject!(writer, object, request)?;
+            identity(writer, object, &request.id)?;
+            writer.set_map(object, "inputs", &request.inputs)?;
+            writer.set_map(object, "outputs", &request.outputs)?;
+            views::write(writer, object, &request.views)?;
+            limits(writer, object, request.timeout, false)?;
+        }
+        Call::Invoke(request) => {
+            writer.set_text(object, "token", &request.token)?;
+            writer.set_map(object, "arguments", &request.arguments)?;
+            writer.set_bool(object, "preview", request.preview)?;
+        }
+        Call::GetSchema(request) => {
+            writer.set_text(object, "subpackageName", &request.subpackage_name)?;
+            writer.set_text(object, "subpackageVersion", &request.subpackage_version)?;
+        }
+        Call::GetMapping(request) => {
+            writer.set_text(object, "key", &request.key)?;
+            writer.set_text(object, "provider", &request.provider)?;
+        }
+        Call::GetMappings(key) => return writer.scope().text(key),
+        Call::Handshake(_) | Call::PluginInfo | Call::Understands | Call::Cancel | Call::Close => {}
+    }
+    Ok(object)
 }
 
 fn read(writer: &Writer, object: Js, request: &ReadRequest) -> Result<()> {
@@ -201,7 +197,7 @@ fn read(writer: &Writer, object: Js, request: &ReadRequest) -> Result<()> {
     limits(writer, object, request.timeout, request.preview)
 }
 
-fn resolve(writer: &Writer, object: Js, request: &ResolutionRequest) -> Result<()> {
+fn resolve(writer: &Writer, object: Js, request: &ResolutionRequest) -> Result<Js> {
     writer.set_text(object, "kind", request.kind.name())?;
     writer.set_text(object, "name", &request.name)?;
     if let Some(version) = &request.version {
@@ -219,17 +215,19 @@ fn resolve(writer: &Writer, object: Js, request: &ResolutionRequest) -> Result<(
         writer.set_text(object, "path", &request.path)?;
     }
     if request.config.is_empty() {
-        return Ok(());
+        return Ok(object);
     }
     let config = serde_json::to_value(&request.config).and_then(serde_json::from_value::<PlainMap>);
     let config = config.map_err(|error| napi::Error::from_reason(error.to_string()))?;
-    writer.set_map(object, "config", &config.0)
+    writer.set_map(object, "config", &config.0)?;
+    Ok(object)
 }
 
-fn naming(writer: &Writer, object: Js, request: &NamingRequest) -> Result<()> {
+fn naming(writer: &Writer, object: Js, request: &NamingRequest) -> Result<Js> {
     subject!(writer, object, request)?;
     seed(writer, object, &request.random_seed)?;
-    writer.set_bool(object, "preview", request.preview)
+    writer.set_bool(object, "preview", request.preview)?;
+    Ok(object)
 }
 
 fn check(writer: &Writer, object: Js, request: &CheckRequest) -> Result<()> {

@@ -11,8 +11,8 @@ use crate::{
     plugin::PluginSettings,
     property::hash::Fetch,
     provider::{
-        LoaderParts, PluginInstaller, PoolSettings, Provider, ProviderLoader, ProviderPool, Resolver,
-        builtin::StackReader, grpc::GrpcOptions,
+        LoaderParts, PluginInstaller, PoolSettings, ProviderBackend, ProviderLoader, ProviderPool, Resolver,
+        builtin::StackReader,
     },
     runtime::{Runtime, TrustedPeers},
     secrets::SecretsProvider,
@@ -24,12 +24,11 @@ pub struct EngineBuilder {
     runtime: Runtime,
     store: Option<Arc<dyn Store>>,
     secrets: Option<Arc<dyn SecretsProvider>>,
-    providers: BTreeMap<String, Arc<dyn Provider>>,
+    providers: BTreeMap<String, Arc<dyn ProviderBackend>>,
     resolver: Option<Arc<dyn Resolver>>,
     installer: Option<Arc<dyn PluginInstaller>>,
     plugins: PluginSettings,
     pool: PoolSettings,
-    calls: GrpcOptions,
     host: Option<HostFacts>,
     stacks: Option<Arc<dyn StackReader>>,
     fetch: Option<Arc<dyn Fetch>>,
@@ -52,7 +51,6 @@ impl EngineBuilder {
             installer: None,
             plugins: PluginSettings::default(),
             pool: PoolSettings::default(),
-            calls: GrpcOptions::default(),
             host: None,
             stacks: None,
             fetch: None,
@@ -85,7 +83,7 @@ impl EngineBuilder {
 
     /// Adds code of the host as the provider of a package; it serves every provider instance of that package.
     #[must_use]
-    pub fn provider(mut self, package: impl Into<String>, provider: Arc<dyn Provider>) -> Self {
+    pub fn provider(mut self, package: impl Into<String>, provider: Arc<dyn ProviderBackend>) -> Self {
         self.providers.insert(package.into(), provider);
         self
     }
@@ -115,13 +113,6 @@ impl EngineBuilder {
     #[must_use]
     pub fn pool(mut self, pool: PoolSettings) -> Self {
         self.pool = pool;
-        self
-    }
-
-    /// Sets how calls of plugins differ from the usual.
-    #[must_use]
-    pub fn calls(mut self, calls: GrpcOptions) -> Self {
-        self.calls = calls;
         self
     }
 
@@ -195,7 +186,6 @@ impl EngineBuilder {
             plugins: self.plugins,
             pool: pool.clone(),
             engine: Arc::clone(&service) as _,
-            options: self.calls,
         });
         service.serve_packages(Arc::new(loader.downgrade()));
         let fetch = self

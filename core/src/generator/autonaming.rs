@@ -44,8 +44,7 @@ impl Generator {
             let warns = proposal
                 .as_ref()
                 .is_some_and(|proposal| proposal.warn_if_unsupported);
-            let unheeded =
-                warns && !provider.supports_autonaming && !provider.provider.supports_autonaming().await;
+            let unheeded = warns && !provider.provider.supports_autonaming().await;
             Ok((proposal, unheeded))
         };
         let answer = tokio::select! {

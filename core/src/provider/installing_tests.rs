@@ -16,7 +16,7 @@ use crate::{
     provider::{
         EngineEndpoint, EngineEndpoints, PluginContext, PluginInstaller, PoolSettings, ProviderPool,
         Resolution, Resolver,
-        grpc::{GrpcOptions, ViewTokens, fake::Fake},
+        grpc::{ViewTokens, fake::Fake},
     },
     runtime::Runtime,
 };
@@ -152,7 +152,6 @@ fn fixture(change: impl FnOnce(&mut Host)) -> Fixture {
             ..PluginSettings::default()
         },
         engine: Arc::new(Nowhere),
-        options: GrpcOptions::default(),
     };
     Fixture {
         folder,

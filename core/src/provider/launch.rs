@@ -13,7 +13,7 @@ use crate::{
     error::{Error, Result},
     plugin::{DiagnosticSink, Inheritance, PluginCode, PluginCommand, PluginProcess, Start},
     provider::{
-        LoaderParts, PluginContext, PluginOperation, Provider as _, ProviderWish,
+        LoaderParts, PluginContext, PluginOperation, ProviderWish,
         grpc::GrpcProvider,
         pool::{Instance, LaunchKey, Launcher},
     },
@@ -109,20 +109,14 @@ impl Launcher for Launch {
         };
         let named = |error: Error| error.with_provider(key.name.clone());
         let process = PluginProcess::start(start, &parts.runtime).await.map_err(named)?;
-        let provider = GrpcProvider::over_process(
-            &key.name,
-            process,
-            settings.timeouts,
-            parts.options,
-            &parts.runtime,
-        )
-        .await?
-        .with_status(status_service(&engine))
-        .with_engine(Arc::clone(&engine), hold);
+        let provider = GrpcProvider::over_process(&key.name, process, settings.timeouts, &parts.runtime)
+            .await?
+            .with_status(status_service(&engine))
+            .with_engine(Arc::clone(&engine), hold);
         let refused = |error| refusal(&key.name, &error);
-        let capabilities = provider.handshake(greeting(&engine)).await.map_err(refused)?;
+        let capabilities = provider.greet(greeting(&engine)).await.map_err(refused)?;
         // Of the plugin itself: made a package, it may tell that package's version.
-        let info = provider.plugin_info().await.map_err(refused)?;
+        let info = provider.ask_info().await.map_err(refused)?;
         if let Some(parameter) = &key.parameter {
             provider.parameterize(parameter).await.map_err(refused)?;
         }

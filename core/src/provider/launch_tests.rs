@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::*;
+use crate::provider::Call;
 use crate::{
     event::EventSink,
     plugin::PluginEnvironment,
@@ -45,10 +46,10 @@ async fn run(
         .await
         .unwrap();
     let (provider, _capabilities) = parts.pool.lease(Arc::new(launch)).await.unwrap();
-    provider.configure(request).await.unwrap();
+    provider.call(Call::Configure(request)).await.unwrap();
     // Answers when the configuration has.
     provider
-        .check(crate::provider::loader::tests::check())
+        .call(Call::Check(crate::provider::loader::tests::check()))
         .await
         .unwrap();
     provider.close().await;

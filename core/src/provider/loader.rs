@@ -19,9 +19,9 @@ use crate::{
     },
     provider::{
         Capabilities, EngineEndpoint, EngineEndpoints, HandshakeRequest, Installations, PackageSource,
-        PluginInstaller, PluginOperation, Provider, ProviderError, ProviderPool, Resolution,
+        PluginInstaller, PluginOperation, ProviderBackend, ProviderError, ProviderPool, Resolution,
         ResolutionRequest, Resolver,
-        grpc::{GrpcOptions, GrpcProvider, Parameter, StatusService},
+        grpc::{GrpcProvider, Parameter, StatusService},
         installing,
         launch::Launch,
         settings::ProviderSettings,
@@ -44,7 +44,7 @@ pub(crate) struct LoaderParts {
     /// Clock, randomness, spawning.
     pub runtime: Runtime,
     /// Code of the host, by package; each serves all instances of its package.
-    pub in_process: BTreeMap<String, Arc<dyn Provider>>,
+    pub in_process: BTreeMap<String, Arc<dyn ProviderBackend>>,
     /// The host's say; asked first.
     pub resolver: Option<Arc<dyn Resolver>>,
     /// Who installs plugins that are not found.
@@ -57,8 +57,6 @@ pub(crate) struct LoaderParts {
     pub pool: ProviderPool,
     /// Where plugins reach the engine.
     pub engine: Arc<dyn EngineEndpoints>,
-    /// How calls differ from the usual.
-    pub options: GrpcOptions,
 }
 
 /// Which provider is wanted.
@@ -133,7 +131,7 @@ pub(crate) struct PluginContext {
 #[derive(Clone)]
 pub(crate) struct PreparedProvider {
     /// The provider.
-    pub provider: Arc<dyn Provider>,
+    pub provider: Arc<dyn ProviderBackend>,
     /// What it understands; of a plugin that knows no greeting: what it can be trusted with.
     pub capabilities: Capabilities,
     /// True for code of the host, which others use too: it must not be closed.
@@ -259,17 +257,13 @@ impl ProviderLoader {
     async fn greet_in_process(
         &self,
         wish: &ProviderWish,
-        provider: Arc<dyn Provider>,
+        provider: Arc<dyn ProviderBackend>,
         serves_package: bool,
     ) -> Result<PreparedProvider> {
         let capabilities = provider
             .handshake(HandshakeRequest::default())
             .await
             .map_err(|error| refusal(&wish.plugin, &error))?;
-        let provider = match capabilities.accept_secrets {
-            true => provider,
-            false => self.shared.without_secrets(provider),
-        };
         Ok(PreparedProvider {
             provider,
             capabilities,
@@ -307,8 +301,7 @@ impl ProviderLoader {
     ) -> Result<PreparedProvider> {
         let parts = &self.parts;
         let timeouts = parts.plugins.timeouts;
-        let provider =
-            GrpcProvider::at_address(&wish.plugin, address, timeouts, parts.options, &parts.runtime).await?;
+        let provider = GrpcProvider::at_address(&wish.plugin, address, timeouts, &parts.runtime).await?;
         let engine = parts.engine.address_endpoint(address).await?;
         let hold = engine.route.hold(&context.operation);
         if let Some(operation) = context.operation.upgrade() {
@@ -318,7 +311,7 @@ impl ProviderLoader {
             .with_status(status_service(&engine))
             .with_engine(Arc::clone(&engine), hold);
         let refused = |error| refusal(&wish.plugin, &error);
-        let capabilities = provider.handshake(greeting(&engine)).await.map_err(refused)?;
+        let capabilities = provider.greet(greeting(&engine)).await.map_err(refused)?;
         provider.attach(&engine.address).await.map_err(refused)?;
         if let Some(parameter) = &wish.parameter {
             provider.parameterize(parameter).await.map_err(refused)?;

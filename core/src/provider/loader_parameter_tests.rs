@@ -66,7 +66,7 @@ async fn code_of_the_host_serves_a_package_by_its_name_and_takes_no_parameter() 
         "package 'made' is made of the plugin 'files' by a parameter, which code of the host that serves 'files' \
          cannot be given"
     );
-    let provider: Arc<dyn Provider> = Arc::new(InProcess);
+    let provider: Arc<dyn ProviderBackend> = Arc::new(InProcess);
     parts.in_process.insert("made".into(), Arc::clone(&provider));
     let loaded = load(&parts).await.unwrap();
     assert!(Arc::ptr_eq(&loaded.provider, &provider));

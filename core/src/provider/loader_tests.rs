@@ -13,8 +13,8 @@ use crate::{
     plugin::{PluginCommand, PluginKind},
     property::PropertyMap,
     provider::{
-        CheckRequest, ConfigureRequest, CreateRequest, CreateResponse, DeleteRequest, PoolSettings,
-        ProviderResult, ProviderStatus,
+        Call, CheckRequest, ConfigureRequest, CreateRequest, CreateResponse, DeleteRequest, PoolSettings,
+        Provider, ProviderResult, ProviderStatus,
         grpc::{ViewTokens, fake::Fake},
     },
     urn::Urn,
@@ -86,7 +86,6 @@ fn parts(engine: Arc<Engine>, pool: PoolSettings) -> LoaderParts {
         installations: Arc::default(),
         plugins: PluginSettings::default(),
         engine,
-        options: GrpcOptions::default(),
     }
 }
 
@@ -168,8 +167,12 @@ pub(in crate::provider) fn count(calls: &Mutex<Vec<&'static str>>, name: &str) -
 /// Loads, configures and uses a provider, and lets it go.
 async fn run(parts: &LoaderParts, region: &str) {
     let prepared = load(parts).await.unwrap();
-    prepared.provider.configure(configuration(region)).await.unwrap();
-    prepared.provider.check(check()).await.unwrap();
+    prepared
+        .provider
+        .call(Call::Configure(configuration(region)))
+        .await
+        .unwrap();
+    prepared.provider.call(Call::Check(check())).await.unwrap();
     prepared.release().await;
 }
 
@@ -177,7 +180,7 @@ async fn run(parts: &LoaderParts, region: &str) {
 async fn code_of_the_host_is_loaded_without_an_engine_service() {
     let engine = Arc::new(Engine::default());
     let mut parts = parts(Arc::clone(&engine), PoolSettings::default());
-    let provider: Arc<dyn Provider> = Arc::new(InProcess);
+    let provider: Arc<dyn ProviderBackend> = Arc::new(InProcess);
     parts.in_process.insert("files".into(), Arc::clone(&provider));
     let prepared = load(&parts).await.unwrap();
     assert!(prepared.shared && Arc::ptr_eq(&prepared.provider, &provider));
@@ -275,7 +278,7 @@ async fn a_cancelled_process_is_not_used_again() {
     let provider = Arc::clone(&prepared.provider);
     prepared.release().await;
     assert_eq!((parts.pool.idle_count(), count(&calls, "cancel")), (0, 2));
-    let error = provider.check(check()).await.unwrap_err();
+    let error = provider.call(Call::Check(check())).await.unwrap_err();
     assert_eq!(error.message, "provider files is closed");
 }
 
@@ -289,10 +292,10 @@ async fn a_process_that_refused_its_configuration_is_not_used_again() {
     let prepared = load(&parts).await.unwrap();
     prepared
         .provider
-        .configure(configuration("nowhere"))
+        .call(Call::Configure(configuration("nowhere")))
         .await
         .unwrap();
-    let error = prepared.provider.check(check()).await.unwrap_err();
+    let error = prepared.provider.call(Call::Check(check())).await.unwrap_err();
     assert_eq!(
         (error.status, error.message.as_str()),
         (ProviderStatus::InvalidArgument, "no such region")
@@ -395,7 +398,11 @@ async fn a_process_that_hangs_in_its_configuration_is_let_go_without_waiting_for
     }));
     let parts = with_process(fake.serve().await, PoolSettings::default());
     let prepared = load(&parts).await.unwrap();
-    prepared.provider.configure(configuration("slow")).await.unwrap();
+    prepared
+        .provider
+        .call(Call::Configure(configuration("slow")))
+        .await
+        .unwrap();
     asked.recv().await.unwrap();
     prepared.release().await;
     assert_eq!(parts.pool.idle_count(), 0);
@@ -432,7 +439,7 @@ async fn a_run_ends_its_own_instances_and_leaves_code_of_the_host_to_others() {
     let (fake, calls) = fake();
     let mut parts = with_process(fake.serve().await, PoolSettings::default());
     let (host, builtin) = (Arc::new(Counted::default()), Arc::new(Counted::default()));
-    let provider: Arc<dyn Provider> = Arc::clone(&host) as _;
+    let provider: Arc<dyn ProviderBackend> = Arc::clone(&host) as _;
     parts.in_process.insert("host".into(), provider);
     let loader = ProviderLoader::new(parts.clone());
     let source = RunSource::new(loader, Arc::clone(&builtin) as _, RunSurroundings::default());

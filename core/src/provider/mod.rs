@@ -1,19 +1,19 @@
 //! Providers: the trait of whatever manages resources of one package, and the shapes of its calls.
 
+mod adapter;
+mod backend;
 mod base_plugin;
 pub mod builtin;
 mod call;
 mod comparison;
 mod endpoint;
 mod error;
-mod failed;
 pub mod grpc;
 mod installer;
 mod installing;
 mod launch;
 mod loader;
 mod package;
-mod plain;
 mod pool;
 mod resolver;
 mod registry;
@@ -21,11 +21,12 @@ mod run_source;
 pub(crate) mod settings;
 mod shared;
 mod source;
-mod unconfigured;
 mod view;
 
 use async_trait::async_trait;
 
+pub(crate) use adapter::{Adapter, AdapterOptions};
+pub use backend::{Call, ProviderBackend, Reply};
 pub(crate) use base_plugin::BasePlugin;
 pub use call::{
     Autonaming, AutonamingMode, Capabilities, CheckFailure, CheckRequest, CheckResponse, ConfigureRequest,
@@ -45,7 +46,6 @@ pub(crate) use registry::{ProviderHandle, ProviderRegistry};
 pub use resolver::{Resolution, ResolutionRequest, Resolver};
 pub(crate) use run_source::{RunSource, RunSurroundings};
 pub(crate) use source::{LoadedProvider, ProviderSource};
-pub(crate) use unconfigured::UnconfiguredProvider;
 pub(crate) use view::{Effect, PublishedView};
 pub use view::{View, ViewName, ViewStep, Views};
 
@@ -65,10 +65,7 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Checks and completes the provider's own configuration.
     async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        Ok(CheckResponse {
-            inputs: request.news,
-            failures: Vec::new(),
-        })
+        Ok(adapter::checked(request))
     }
 
     /// Compares two configurations of the provider; a replacement replaces all that it manages.
@@ -83,16 +80,7 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Checks a resource's inputs and completes them with defaults.
     async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        Ok(CheckResponse {
-            inputs: request.news,
-            failures: Vec::new(),
-        })
-    }
-
-    /// Tells whether names that the engine proposes are heeded, when [`Capabilities::supports_autonaming`] did not say so
-    /// from the start: a plugin may say it as late as in its answer to Configure.
-    async fn supports_autonaming(&self) -> bool {
-        false
+        Ok(adapter::checked(request))
     }
 
     /// Compares a resource's state with new inputs.
@@ -105,20 +93,12 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Reads a resource as it is; without outputs it does not exist.
     async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
-        Ok(ReadResponse {
-            id: request.id,
-            inputs: Some(request.inputs.unwrap_or_default()),
-            outputs: Some(request.properties.unwrap_or_default()),
-            ..ReadResponse::default()
-        })
+        Ok(adapter::read_back(request))
     }
 
     /// Changes a resource in place and returns its outputs.
     async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        Err(ProviderError::unimplemented(format!(
-            "{} can not be updated in place",
-            request.urn
-        )))
+        Err(adapter::not_updated(&request.urn))
     }
 
     /// Removes a resource. One that does not exist any more is no error.
@@ -126,27 +106,24 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Calls a function of the package.
     async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
-        Err(ProviderError::unimplemented(format!(
-            "unknown function {:?}",
-            request.token
-        )))
+        Err(adapter::unknown_function(&request.token))
     }
 
     /// Returns the schema of the package, as JSON: what it has resources and functions for, and what these take and give.
     /// Asked for code generators and other tools, before any configuration.
     async fn get_schema(&self, _request: SchemaRequest) -> ProviderResult<String> {
-        Err(ProviderError::unimplemented("the provider has no schema"))
+        Err(adapter::no_schema())
     }
 
     /// Returns a mapping from another ecosystem to the package; an empty one when there is none.
     async fn get_mapping(&self, _request: MappingRequest) -> ProviderResult<Mapping> {
-        Err(ProviderError::unimplemented("the provider has no mappings"))
+        Err(adapter::no_mappings())
     }
 
     /// Returns the foreign providers of an ecosystem (`terraform`) that the provider has mappings of; nothing when it has
     /// one only, which [`Self::get_mapping`] names.
     async fn get_mappings(&self, _key: &str) -> ProviderResult<Vec<String>> {
-        Err(ProviderError::unimplemented("the provider has no mappings"))
+        Err(adapter::no_mappings())
     }
 
     /// Asks the provider to give up what it is doing; running calls should fail soon. Code of the host that serves

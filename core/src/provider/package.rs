@@ -186,7 +186,7 @@ async fn ask_for_mapping(
     foreign: &str,
 ) -> ProviderResult<Vec<u8>> {
     let asked = &prepared.provider;
-    let mapped = unless_unimplemented(asked.get_mappings(ecosystem).await)?.unwrap_or_default();
+    let mapped = unless_unimplemented(asked.get_mappings(ecosystem.to_owned()).await)?.unwrap_or_default();
     let key = ecosystem.to_owned();
     let request = if mapped.is_empty() {
         let provider = String::new();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use async_trait::async_trait;
 
-use crate::{error::Result, plugin::PluginKind, provider::Provider};
+use crate::{error::Result, plugin::PluginKind, provider::ProviderBackend};
 
 /// Which plugin is needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Resolution {
     /// A provider that listens at this address (`127.0.0.1:4711`), which is for this one instance.
     Address(String),
     /// Code of the host.
-    InProcess(Arc<dyn Provider>),
+    InProcess(Arc<dyn ProviderBackend>),
     /// Whatever the engine finds itself.
     Default,
 }

@@ -13,7 +13,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     plugin::{DiagnosticSink, PluginEnvironment},
     provider::{
-        HandshakeRequest, LoadedProvider, PluginContext, PluginOperation, PreparedProvider, Provider,
+        HandshakeRequest, LoadedProvider, PluginContext, PluginOperation, PreparedProvider, ProviderBackend,
         ProviderLoader, ProviderSource, ProviderWish, builtin, settings::ProviderSettings,
         shared::SharedInRun,
     },
@@ -41,7 +41,7 @@ pub(crate) struct RunSurroundings {
 /// Loads the providers of one run.
 pub(crate) struct RunSource {
     loader: ProviderLoader,
-    builtin: Arc<dyn Provider>,
+    builtin: Arc<dyn ProviderBackend>,
     surroundings: RunSurroundings,
     shared: SharedInRun,
     skip_pre_install: bool,
@@ -52,7 +52,7 @@ impl RunSource {
     #[must_use]
     pub(crate) fn new(
         loader: ProviderLoader,
-        builtin: Arc<dyn Provider>,
+        builtin: Arc<dyn ProviderBackend>,
         surroundings: RunSurroundings,
     ) -> Self {
         Self {
@@ -102,6 +102,7 @@ impl ProviderSource for RunSource {
             return Ok(LoadedProvider {
                 provider,
                 capabilities,
+                is_plugin: false,
             });
         }
         let wish = ProviderWish::from(settings);
@@ -116,6 +117,7 @@ impl ProviderSource for RunSource {
         Ok(LoadedProvider {
             provider: prepared.provider,
             capabilities: prepared.capabilities,
+            is_plugin: !prepared.shared,
         })
     }
 
@@ -133,13 +135,13 @@ impl ProviderSource for RunSource {
         self.loader.in_process().collect()
     }
 
-    async fn release(&self, provider: Arc<dyn Provider>) {
+    async fn release(&self, provider: Arc<dyn ProviderBackend>) {
         if !self.shared.let_go(&provider) {
             provider.close().await;
         }
     }
 
-    async fn cancel(&self, provider: &Arc<dyn Provider>) {
+    async fn cancel(&self, provider: &Arc<dyn ProviderBackend>) {
         // It could not tell whose calls to give up.
         if !self.shared.is_used_elsewhere(provider) {
             provider.cancel().await;

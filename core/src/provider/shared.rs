@@ -1,19 +1,17 @@
 //! Who uses the code of the host: one object may serve many operations, and none of them may end it for the others.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::provider::{Provider, plain::PlainProvider};
+use crate::provider::ProviderBackend;
 
 /// Counts the runs that use each of the host's providers. Clones share the counts.
 #[derive(Clone, Default)]
 pub(super) struct SharedProviders {
     used: Arc<Mutex<Vec<Used>>>,
-    /// Those that decline secrets: one object for each of the host's, by which runs know it.
-    plain: Arc<Mutex<Vec<Weak<PlainProvider>>>>,
 }
 
 struct Used {
-    provider: Arc<dyn Provider>,
+    provider: Arc<dyn ProviderBackend>,
     runs: usize,
 }
 
@@ -22,21 +20,8 @@ impl SharedProviders {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what calls a provider that declines secrets.
-    pub(super) fn without_secrets(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
-        let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
-        plain.retain(|known| known.strong_count() > 0);
-        let mut known = plain.iter().filter_map(Weak::upgrade);
-        if let Some(known) = known.find(|known| Arc::ptr_eq(known.inner(), &provider)) {
-            return known;
-        }
-        let made = Arc::new(PlainProvider::new(provider));
-        plain.push(Arc::downgrade(&made));
-        made
-    }
-
     /// Notes one more run that uses `provider`.
-    fn enter(&self, provider: &Arc<dyn Provider>) {
+    fn enter(&self, provider: &Arc<dyn ProviderBackend>) {
         let mut all = self.lock();
         match all.iter_mut().find(|used| Arc::ptr_eq(&used.provider, provider)) {
             Some(used) => used.runs += 1,
@@ -47,7 +32,7 @@ impl SharedProviders {
         }
     }
 
-    fn leave(&self, provider: &Arc<dyn Provider>) {
+    fn leave(&self, provider: &Arc<dyn ProviderBackend>) {
         let mut all = self.lock();
         if let Some(place) = all.iter().position(|used| Arc::ptr_eq(&used.provider, provider)) {
             all[place].runs -= 1;
@@ -57,7 +42,7 @@ impl SharedProviders {
         }
     }
 
-    fn runs(&self, provider: &Arc<dyn Provider>) -> usize {
+    fn runs(&self, provider: &Arc<dyn ProviderBackend>) -> usize {
         let all = self.lock();
         let used = all.iter().find(|used| Arc::ptr_eq(&used.provider, provider));
         used.map_or(0, |used| used.runs)
@@ -72,7 +57,7 @@ pub(super) struct SharedInRun {
 
 /// A provider of the host, which stays known as such when the run has let it go.
 struct Here {
-    provider: Arc<dyn Provider>,
+    provider: Arc<dyn ProviderBackend>,
     /// How many provider resources of the run it serves.
     instances: usize,
 }
@@ -90,7 +75,7 @@ impl SharedInRun {
     }
 
     /// Notes that `provider` serves one more provider resource of the run.
-    pub(super) fn add(&self, provider: &Arc<dyn Provider>) {
+    pub(super) fn add(&self, provider: &Arc<dyn ProviderBackend>) {
         let mut here = self.lock();
         let place = here
             .iter()
@@ -110,7 +95,7 @@ impl SharedInRun {
 
     /// Notes that `provider` serves one less; a run may be kept long after its end. Tells whether it is code of the host,
     /// which is let go but not closed.
-    pub(super) fn let_go(&self, provider: &Arc<dyn Provider>) -> bool {
+    pub(super) fn let_go(&self, provider: &Arc<dyn ProviderBackend>) -> bool {
         let mut here = self.lock();
         let Some(known) = here
             .iter_mut()
@@ -128,7 +113,7 @@ impl SharedInRun {
     }
 
     /// Tells whether other runs use `provider`, which serves this one, as well.
-    pub(super) fn is_used_elsewhere(&self, provider: &Arc<dyn Provider>) -> bool {
+    pub(super) fn is_used_elsewhere(&self, provider: &Arc<dyn ProviderBackend>) -> bool {
         let serves = |known: &Here| known.instances > 0 && Arc::ptr_eq(&known.provider, provider);
         self.lock().iter().any(serves) && self.all.runs(provider) > 1
     }
@@ -147,16 +132,21 @@ impl Drop for SharedInRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        error::{Error, ErrorKind},
-        provider::failed::FailedProvider,
-    };
+    use crate::provider::{Call, ProviderResult, Reply};
+
+    struct Idle;
+
+    #[async_trait::async_trait]
+    impl ProviderBackend for Idle {
+        async fn call(&self, call: Call) -> ProviderResult<Reply> {
+            call.without_method()
+        }
+    }
 
     #[test]
     fn a_provider_is_used_elsewhere_while_another_run_has_it() {
         let all = SharedProviders::default();
-        let failure = Error::new(ErrorKind::Provider, "it is nowhere");
-        let provider: Arc<dyn Provider> = Arc::new(FailedProvider::new(&failure));
+        let provider: Arc<dyn ProviderBackend> = Arc::new(Idle);
         let (left, right) = (SharedInRun::new(all.clone()), SharedInRun::new(all.clone()));
         left.add(&provider);
         left.add(&provider);
@@ -172,8 +162,7 @@ mod tests {
     #[test]
     fn a_run_that_is_over_uses_nothing_even_if_it_is_kept() {
         let all = SharedProviders::default();
-        let failure = Error::new(ErrorKind::Provider, "it is nowhere");
-        let provider: Arc<dyn Provider> = Arc::new(FailedProvider::new(&failure));
+        let provider: Arc<dyn ProviderBackend> = Arc::new(Idle);
         let (over, running) = (SharedInRun::new(all.clone()), SharedInRun::new(all.clone()));
         over.add(&provider);
         over.add(&provider);

@@ -6,15 +6,17 @@ use async_trait::async_trait;
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    provider::{Capabilities, PreparedProvider, Provider, ProviderWish, settings::ProviderSettings},
+    provider::{Capabilities, PreparedProvider, ProviderBackend, ProviderWish, settings::ProviderSettings},
 };
 
 /// An instance that has been greeted, but not configured.
 pub(crate) struct LoadedProvider {
     /// The instance.
-    pub provider: Arc<dyn Provider>,
+    pub provider: Arc<dyn ProviderBackend>,
     /// What it said it understands.
     pub capabilities: Capabilities,
+    /// Whether it is a plugin, and not code of this process.
+    pub is_plugin: bool,
 }
 
 /// Loads instances of providers: code of the host, processes, what the host's resolver names.
@@ -40,10 +42,10 @@ pub(crate) trait ProviderSource: Send + Sync + 'static {
     }
 
     /// Takes an instance back at the end of a run.
-    async fn release(&self, provider: Arc<dyn Provider>);
+    async fn release(&self, provider: Arc<dyn ProviderBackend>);
 
     /// Asks an instance to give up what it does for this run.
-    async fn cancel(&self, provider: &Arc<dyn Provider>) {
+    async fn cancel(&self, provider: &Arc<dyn ProviderBackend>) {
         provider.cancel().await;
     }
 }

@@ -14,8 +14,8 @@ use stackwright::{
     provider::{
         Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
         DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest,
-        InvokeResponse, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest, ReadResponse,
-        UpdateRequest, UpdateResponse,
+        InvokeResponse, Provider, ProviderBackend, ProviderError, ProviderResult, ProviderStatus,
+        ReadRequest, ReadResponse, UpdateRequest, UpdateResponse,
     },
     runtime::Runtime,
     secrets::Base64Provider,
@@ -275,7 +275,7 @@ pub(crate) fn engine() -> EngineBuilder {
 }
 
 pub(crate) async fn stack(provider: &Arc<Scripted>, settings: StackSettings) -> Stack {
-    let provider: Arc<dyn Provider> = Arc::clone(provider) as _;
+    let provider: Arc<dyn ProviderBackend> = Arc::clone(provider) as _;
     let engine = engine().provider("echo", provider).build().unwrap();
     engine.create_or_select_stack("shop/dev", settings).await.unwrap()
 }

@@ -11,7 +11,7 @@ use stackwright::{
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, ProgramContext, from_fn},
     property::PropertyMap,
-    provider::Provider,
+    provider::ProviderBackend,
     resource::{PropertyDependencies, ResourceOptions, ResourceState},
     urn::Urn,
 };
@@ -209,7 +209,7 @@ impl Program for OwnRoot {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn outputs_of_a_root_stack_with_a_name_of_its_own_are_kept() {
-    let provider: Arc<dyn Provider> = Arc::new(Scripted::default());
+    let provider: Arc<dyn ProviderBackend> = Arc::new(Scripted::default());
     let engine: Engine = engine().provider("echo", provider).build().unwrap();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     let program: Arc<dyn Program> = Arc::new(OwnRoot);

@@ -8,7 +8,7 @@ use stackwright::{
     operation::{OperationKind, OperationOptions},
     program::{Program, ProgramContext, from_fn},
     property::PropertyValue,
-    provider::Provider,
+    provider::ProviderBackend,
     runtime::Runtime,
     secrets::{PassphraseProvider, SecretsProvider},
     store::{Condition, MemoryStore, Store},
@@ -170,7 +170,7 @@ async fn a_wrong_passphrase_is_found_where_only_the_journal_names_the_right_one(
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::clone(&store))
         .secrets(passphrase("right"))
-        .provider("echo", Arc::clone(&provider) as Arc<dyn Provider>)
+        .provider("echo", Arc::clone(&provider) as Arc<dyn ProviderBackend>)
         .build()
         .unwrap();
     let settings = StackSettings::default();

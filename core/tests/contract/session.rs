@@ -9,7 +9,7 @@ use stackwright::{
     operation::{OperationKind, OperationOptions},
     program::{Program, from_fn},
     property::PropertyMap,
-    provider::{Provider, Resolution, ResolutionRequest, Resolver},
+    provider::{ProviderBackend, Resolution, ResolutionRequest, Resolver},
 };
 
 use crate::fixture::{Scripted, engine, resource, stack};
@@ -124,7 +124,7 @@ async fn the_last_handle_releases_a_held_session() {
 
 /// Answers with a provider of its own for each instance, and counts what it was asked.
 struct Hook {
-    provider: Arc<dyn Provider>,
+    provider: Arc<dyn ProviderBackend>,
     asked: Mutex<Vec<String>>,
 }
 

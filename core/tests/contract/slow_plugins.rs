@@ -10,7 +10,7 @@ use stackwright::{
     operation::{OperationKind, OperationOptions},
     plugin::PluginSettings,
     program::from_fn,
-    provider::{Provider, Resolution, ResolutionRequest, Resolver},
+    provider::{ProviderBackend, Resolution, ResolutionRequest, Resolver},
     runtime::{Clock, Runtime, SystemClock, Timestamp},
     secrets::Base64Provider,
     store::MemoryStore,
@@ -42,7 +42,7 @@ impl Clock for Still {
 
 /// Says that a provider of the package `slow` is asked for, and has it wait.
 struct Slow {
-    provider: Arc<dyn Provider>,
+    provider: Arc<dyn ProviderBackend>,
     asked: Semaphore,
     released: Semaphore,
 }
@@ -190,7 +190,7 @@ async fn calls_that_hold_all_slots_for_long_are_named_in_a_warning() {
         .runtime(runtime.clone())
         .store(Arc::new(MemoryStore::new(runtime)))
         .secrets(Arc::new(Base64Provider))
-        .provider("echo", Arc::clone(&provider) as Arc<dyn Provider>)
+        .provider("echo", Arc::clone(&provider) as Arc<dyn ProviderBackend>)
         .build()
         .unwrap();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();

@@ -15,7 +15,7 @@ use stackwright::{
     operation::{OperationKind, OperationOptions, OperationResult},
     program::{Program, ProgramContext, from_fn},
     property::PropertyValue,
-    provider::Provider,
+    provider::ProviderBackend,
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsCallbacks, SecretsProvider},
     store::{Condition, LockGuard, MemoryStore, Object, ObjectInfo, Store, Version},
@@ -97,7 +97,7 @@ impl Host {
         let engine = Engine::builder(handle)
             .store(Arc::clone(&store) as _)
             .secrets(secrets)
-            .provider("echo", Arc::clone(&provider) as Arc<dyn Provider>)
+            .provider("echo", Arc::clone(&provider) as Arc<dyn ProviderBackend>)
             .build()
             .unwrap();
         Self {

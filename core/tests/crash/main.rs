@@ -22,7 +22,7 @@ use stackwright::{
     Engine, Stack, StackSettings,
     operation::{OperationKind, OperationOptions, OperationResult},
     property::PropertyMap,
-    provider::Provider,
+    provider::ProviderBackend,
     resource::PendingOperationKind,
     secrets::Base64Provider,
     state::{Snapshot, integrity},
@@ -34,7 +34,7 @@ use programs::Version;
 use things::{existing, name_of};
 
 /// Opens the stack of all these tests.
-async fn open(store: Arc<dyn Store>, provider: Arc<dyn Provider>) -> Stack {
+async fn open(store: Arc<dyn Store>, provider: Arc<dyn ProviderBackend>) -> Stack {
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(store)
         .secrets(Arc::new(Base64Provider))

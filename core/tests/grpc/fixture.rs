@@ -11,7 +11,7 @@ use stackwright::{
     program::{Program, ProgramContext},
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, Provider,
-        ProviderResult,
+        ProviderBackend, ProviderResult,
     },
     runtime::Runtime,
     secrets::Base64Provider,
@@ -62,7 +62,7 @@ pub(crate) fn engine(echo: &Arc<Echo>) -> Engine {
     Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))
         .secrets(Arc::new(Base64Provider))
-        .provider("echo", Arc::clone(echo) as Arc<dyn Provider>)
+        .provider("echo", Arc::clone(echo) as Arc<dyn ProviderBackend>)
         .build()
         .unwrap()
 }

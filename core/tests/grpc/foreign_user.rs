@@ -131,12 +131,9 @@ async fn a_provider_of_another_user_at_an_address_is_called_only_when_that_user_
     let connect = |runtime| {
         let address = address.clone();
         async move {
-            let options = stackwright::provider::grpc::GrpcOptions::default();
-            stackwright::provider::grpc::GrpcProvider::at_address(
-                "echo", &address, timeouts, options, &runtime,
-            )
-            .await
-            .map(drop)
+            stackwright::provider::grpc::GrpcProvider::at_address("echo", &address, timeouts, &runtime)
+                .await
+                .map(drop)
         }
     };
     let error = connect(runtime()).await.unwrap_err();

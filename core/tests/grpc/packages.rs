@@ -9,7 +9,7 @@ use stackwright::{
     program::LanguageRuntimeProgram,
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, HandshakeRequest, Mapping,
-        MappingRequest, Provider, ProviderError, ProviderResult, ProviderStatus, Resolution,
+        MappingRequest, Provider, ProviderBackend, ProviderError, ProviderResult, ProviderStatus, Resolution,
         ResolutionRequest, Resolver, SchemaRequest,
     },
     secrets::Base64Provider,
@@ -102,7 +102,7 @@ impl Resolver for Named {
 fn engine(address: String) -> (Engine, Arc<Named>) {
     let asked = Mutex::default();
     let resolver = Arc::new(Named { address, asked });
-    let known = |schema, mappings| Arc::new(Known { schema, mappings }) as Arc<dyn Provider>;
+    let known = |schema, mappings| Arc::new(Known { schema, mappings }) as Arc<dyn ProviderBackend>;
     let failing = Err(ProviderError::new(ProviderStatus::DataLoss, "the disk is gone"));
     let engine = Engine::builder(tokio::runtime::Handle::current())
         .store(Arc::new(MemoryStore::new(runtime())))

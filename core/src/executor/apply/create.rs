@@ -18,38 +18,34 @@ impl Executor {
         let mut new = Arc::clone(goal);
         let mut partial_failure = None;
         if let Some(provider) = step.provider.as_ref().filter(|_| goal.custom) {
-            if self.is_preview() && !provider.supports_preview {
-                Arc::make_mut(&mut new).outputs = goal.inputs.clone();
-            } else {
-                let request = CreateRequest {
-                    urn: goal.urn.clone(),
-                    resource_type: goal.urn.resource_type().into(),
-                    name: goal.urn.name().to_owned(),
-                    inputs: goal.inputs.clone(),
-                    timeout: goal.options.custom_timeouts.create.unwrap_or_default(),
-                    preview: self.is_preview(),
-                    views: step.views.clone(),
-                };
-                let state = Arc::make_mut(&mut new);
-                let answer = self.call(step, "create", provider.provider.create(request)).await;
-                match self.created(answer) {
-                    Ok(response) => {
-                        self.require_id(step, response.id.as_str())?;
-                        state.id = response.id;
-                        state.outputs = response.outputs;
-                        state.refresh_before_update = response.refresh_before_update;
-                    }
-                    Err(mut error) => {
-                        let Some(failure) = error.init_failure.take() else {
-                            // The reference engine never calls the state unknown after a failed Create.
-                            return Err(StepFailure {
-                                status: OperationStatus::Ok,
-                                ..StepFailure::provider(&error)
-                            });
-                        };
-                        self.require_id(step, &failure.id)?;
-                        partial_failure = Some(take_init_failure(state, *failure));
-                    }
+            let request = CreateRequest {
+                urn: goal.urn.clone(),
+                resource_type: goal.urn.resource_type().into(),
+                name: goal.urn.name().to_owned(),
+                inputs: goal.inputs.clone(),
+                timeout: goal.options.custom_timeouts.create.unwrap_or_default(),
+                preview: self.is_preview(),
+                views: step.views.clone(),
+            };
+            let state = Arc::make_mut(&mut new);
+            let answer = self.call(step, "create", provider.provider.create(request)).await;
+            match self.created(answer) {
+                Ok(response) => {
+                    self.require_id(step, response.id.as_str())?;
+                    state.id = response.id;
+                    state.outputs = response.outputs;
+                    state.refresh_before_update = response.refresh_before_update;
+                }
+                Err(mut error) => {
+                    let Some(failure) = error.init_failure.take() else {
+                        // The reference engine never calls the state unknown after a failed Create.
+                        return Err(StepFailure {
+                            status: OperationStatus::Ok,
+                            ..StepFailure::provider(&error)
+                        });
+                    };
+                    self.require_id(step, &failure.id)?;
+                    partial_failure = Some(take_init_failure(state, *failure));
                 }
             }
         }

@@ -20,37 +20,33 @@ impl Executor {
         state.modified = old.state.modified;
         let mut partial_failure = None;
         if let Some(provider) = step.provider.as_ref().filter(|_| goal.custom) {
-            if self.is_preview() && !provider.supports_preview {
-                state.outputs = goal.inputs.clone();
-            } else {
-                let request = UpdateRequest {
-                    // A former name, by alias, is a matter of the record alone.
-                    urn: goal.urn.clone(),
-                    resource_type: goal.urn.resource_type().into(),
-                    name: goal.urn.name().to_owned(),
-                    id: old.state.id.clone(),
-                    old_inputs: old.state.inputs.clone(),
-                    old_outputs: old.state.outputs.clone(),
-                    news: goal.inputs.clone(),
-                    ignore_changes: step.ignore_changes.clone(),
-                    timeout: goal.options.custom_timeouts.update.unwrap_or_default(),
-                    preview: self.is_preview(),
-                    views: step.views.clone(),
-                };
-                let answer = self.call(step, "update", provider.provider.update(request)).await;
-                match self.updated(answer, &old.state.outputs) {
-                    Ok(response) => {
-                        state.outputs = response.outputs;
-                        state.refresh_before_update = response.refresh_before_update;
-                    }
-                    Err(mut error) => {
-                        let Some(failure) = error.init_failure.take() else {
-                            return Err(StepFailure::provider(&error));
-                        };
-                        // The old inputs stay, so that the next update sees the difference again.
-                        state.inputs = old.state.inputs.clone();
-                        partial_failure = Some(take_init_failure(state, *failure));
-                    }
+            let request = UpdateRequest {
+                // A former name, by alias, is a matter of the record alone.
+                urn: goal.urn.clone(),
+                resource_type: goal.urn.resource_type().into(),
+                name: goal.urn.name().to_owned(),
+                id: old.state.id.clone(),
+                old_inputs: old.state.inputs.clone(),
+                old_outputs: old.state.outputs.clone(),
+                news: goal.inputs.clone(),
+                ignore_changes: step.ignore_changes.clone(),
+                timeout: goal.options.custom_timeouts.update.unwrap_or_default(),
+                preview: self.is_preview(),
+                views: step.views.clone(),
+            };
+            let answer = self.call(step, "update", provider.provider.update(request)).await;
+            match self.updated(answer, &old.state.outputs) {
+                Ok(response) => {
+                    state.outputs = response.outputs;
+                    state.refresh_before_update = response.refresh_before_update;
+                }
+                Err(mut error) => {
+                    let Some(failure) = error.init_failure.take() else {
+                        return Err(StepFailure::provider(&error));
+                    };
+                    // The old inputs stay, so that the next update sees the difference again.
+                    state.inputs = old.state.inputs.clone();
+                    partial_failure = Some(take_init_failure(state, *failure));
                 }
             }
             state.modified = Some(self.now());

@@ -7,7 +7,6 @@ use tokio::sync::watch;
 
 use super::{
     GrpcProvider,
-    annotate::annotate,
     resource::{check_response, diff_response},
     status::is_unknown_call,
     values::{Unknowns, encode, sending},
@@ -30,8 +29,6 @@ pub(super) enum Configuration {
     None,
     /// The provider is thinking about it.
     Running,
-    /// It holds unknowns, so that the provider was not asked.
-    Unknown,
     /// The provider took it.
     Done(Capabilities),
     /// The provider refused it.
@@ -70,7 +67,7 @@ impl ConfigurationCell {
 
 impl GrpcProvider {
     pub(super) async fn check_configuration(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        let capabilities = self.for_configurations();
+        let capabilities = self.capabilities_without_configuration();
         let message = pulumirpc::CheckRequest {
             urn: request.urn.to_string(),
             name: request.name,
@@ -83,11 +80,7 @@ impl GrpcProvider {
             ..pulumirpc::CheckRequest::default()
         };
         match self.client().check_config(message).await {
-            Ok(answer) => {
-                let mut response = check_response(self, "CheckConfig", answer.into_inner(), Unknowns::Keep)?;
-                annotate(&mut response.inputs, &request.news);
-                Ok(response)
-            }
+            Ok(answer) => check_response(self, "CheckConfig", answer.into_inner(), Unknowns::Keep),
             Err(failure) if is_unknown_call(self.name(), &failure) => Ok(CheckResponse {
                 inputs: request.news,
                 failures: Vec::new(),
@@ -97,7 +90,7 @@ impl GrpcProvider {
     }
 
     pub(super) async fn diff_configuration(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let options = |label| sending(label, self.for_configurations(), Unknowns::Keep);
+        let options = |label| sending(label, self.capabilities_without_configuration(), Unknowns::Keep);
         let message = pulumirpc::DiffRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
@@ -115,20 +108,8 @@ impl GrpcProvider {
         }
     }
 
-    /// The two questions about configurations come before Configure, so they are asked in plain values.
-    fn for_configurations(&self) -> Capabilities {
-        Capabilities {
-            accept_secrets: false,
-            ..self.capabilities_without_configuration()
-        }
-    }
-
     /// Sends the configuration; the outcome is kept for the calls that follow.
     pub(super) fn begin_configuration(&self, request: ConfigureRequest) -> ProviderResult<()> {
-        if request.inputs.contains_unknowns() {
-            self.configuration.0.send_replace(Configuration::Unknown);
-            return Ok(());
-        }
         let greeted = self.greeted.get().copied().flatten();
         let args = to_struct(
             &request.inputs,

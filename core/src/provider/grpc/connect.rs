@@ -14,7 +14,7 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-use super::{ConfigurationCell, GrpcOptions, GrpcProvider, Peer};
+use super::{ConfigurationCell, GrpcProvider, Peer};
 use crate::{
     error::{Error, ErrorKind, Result},
     plugin::{PluginProcess, PluginTimeouts},
@@ -38,7 +38,6 @@ impl GrpcProvider {
         name: &str,
         process: PluginProcess,
         timeouts: PluginTimeouts,
-        options: GrpcOptions,
         runtime: &Runtime,
     ) -> Result<Self> {
         let address = format!("127.0.0.1:{}", process.port());
@@ -48,7 +47,7 @@ impl GrpcProvider {
             process: Some(process),
             timeouts,
         };
-        Self::connect(peer, options, runtime).await
+        Self::connect(peer, runtime).await
     }
 
     /// Connects to a provider that listens on `address` (`host:port`, or a whole `http` URI).
@@ -59,7 +58,6 @@ impl GrpcProvider {
         name: &str,
         address: &str,
         timeouts: PluginTimeouts,
-        options: GrpcOptions,
         runtime: &Runtime,
     ) -> Result<Self> {
         let peer = Peer {
@@ -68,10 +66,10 @@ impl GrpcProvider {
             process: None,
             timeouts,
         };
-        Self::connect(peer, options, runtime).await
+        Self::connect(peer, runtime).await
     }
 
-    async fn connect(peer: Peer, options: GrpcOptions, runtime: &Runtime) -> Result<Self> {
+    async fn connect(peer: Peer, runtime: &Runtime) -> Result<Self> {
         let channel = reach(&peer, runtime).await?;
         let client = ResourceProviderClient::new(channel)
             .max_decoding_message_size(MESSAGE_LIMIT)
@@ -79,7 +77,6 @@ impl GrpcProvider {
         Ok(Self {
             client,
             peer: Arc::new(peer),
-            options,
             runtime: runtime.clone(),
             greeted: OnceLock::new(),
             configuration: ConfigurationCell::default(),
@@ -106,7 +103,7 @@ impl GrpcProvider {
     }
 
     /// Greets the provider; one that does not know how is trusted with plain values until it is configured.
-    pub(super) async fn greet(&self, request: HandshakeRequest) -> ProviderResult<Capabilities> {
+    pub(crate) async fn greet(&self, request: HandshakeRequest) -> ProviderResult<Capabilities> {
         let directory = self
             .peer
             .process
@@ -161,7 +158,7 @@ impl GrpcProvider {
     }
 
     /// Asks for the version.
-    pub(super) async fn ask_info(&self) -> ProviderResult<PluginInfo> {
+    pub(crate) async fn ask_info(&self) -> ProviderResult<PluginInfo> {
         let mut client = self.client();
         let answer = tokio::select! {
             answer = client.get_plugin_info(()) => answer,

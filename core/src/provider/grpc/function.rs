@@ -4,7 +4,6 @@ use stackwright_proto::pulumirpc;
 
 use super::{
     GrpcProvider,
-    annotate::mark_all,
     resource::failures,
     values::{Unknowns, encode, sending},
 };
@@ -23,9 +22,7 @@ pub(crate) struct Parameter {
 
 impl GrpcProvider {
     pub(super) async fn invoke_function(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
-        let Some(capabilities) = self.configured().await? else {
-            return Ok(InvokeResponse::default());
-        };
+        let capabilities = self.configured().await?;
         let message = pulumirpc::InvokeRequest {
             tok: request.token,
             args: encode(&request.arguments, &sending("args", capabilities, Unknowns::Drop))?,
@@ -35,10 +32,7 @@ impl GrpcProvider {
             Ok(answer) => answer.into_inner(),
             Err(failure) => return Err(self.peer.fault("Invoke", failure, &self.runtime).await),
         };
-        let mut result = self.decode("Invoke", "result", answer.r#return, Unknowns::Drop)?;
-        if !capabilities.accept_secrets && request.arguments.contains_secrets() {
-            mark_all(&mut result);
-        }
+        let result = self.decode("Invoke", "result", answer.r#return, Unknowns::Drop)?;
         Ok(InvokeResponse {
             result,
             failures: failures(answer.failures),

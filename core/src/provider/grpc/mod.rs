@@ -1,6 +1,5 @@
 //! Providers on the other side of a gRPC connection: plugin processes, and whatever else listens on an address.
 
-mod annotate;
 mod configuration;
 mod connect;
 #[cfg(test)]
@@ -26,10 +25,8 @@ pub(crate) use status::break_down;
 use crate::{
     plugin::OutputRoute,
     provider::{
-        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-        DeleteRequest, DiffRequest, DiffResponse, EngineEndpoint, HandshakeRequest, InvokeRequest,
-        InvokeResponse, Mapping, MappingRequest, PluginInfo, PluginOperation, Provider, ProviderError,
-        ProviderResult, ReadRequest, ReadResponse, RouteHold, SchemaRequest, UpdateRequest, UpdateResponse,
+        Call, Capabilities, EngineEndpoint, PluginOperation, ProviderBackend, ProviderError, ProviderResult,
+        Reply, RouteHold,
     },
     runtime::Runtime,
 };
@@ -39,22 +36,13 @@ pub(crate) use views::{StatusService, ViewTokens};
 use configuration::{Configuration, ConfigurationCell};
 use peer::Peer;
 
-/// How calls to a provider differ from the usual.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GrpcOptions {
-    /// Previews show inputs as outputs and never reach Create and Update.
-    pub disable_preview: bool,
-}
-
 /// A provider that is spoken to over gRPC.
 ///
-/// It evens out what providers understand: values are sent as the provider can take them, and what it can not take
-/// is put back into its answers. Configuring goes on in the background; a failure shows in every later call. With a
-/// configuration that holds unknowns no call but those about configurations reaches the provider.
+/// Configuring goes on in the background; a failure shows in every later call. Secrets are sent as they are given: the
+/// engine takes the marks off for a provider that declines them.
 pub struct GrpcProvider {
     client: ResourceProviderClient<Channel>,
     peer: Arc<Peer>,
-    options: GrpcOptions,
     runtime: Runtime,
     /// What it said when greeted; `None` when it does not know greetings.
     greeted: OnceLock<Option<Capabilities>>,
@@ -120,17 +108,6 @@ impl GrpcProvider {
             .is_none_or(|process| process.exit().is_none())
     }
 
-    /// Returns what the provider understands, once its configuration has settled.
-    ///
-    /// # Errors
-    /// What Configure failed with.
-    pub async fn capabilities(&self) -> ProviderResult<Capabilities> {
-        match self.configured().await? {
-            Some(capabilities) => Ok(capabilities),
-            None => Ok(self.capabilities_without_configuration()),
-        }
-    }
-
     /// Tells whether its configuration has neither failed nor is still being thought about.
     pub(crate) fn is_settled_well(&self) -> bool {
         !matches!(
@@ -139,16 +116,19 @@ impl GrpcProvider {
         )
     }
 
-    /// Waits for the configuration to settle; `None` when it holds unknowns.
-    async fn configured(&self) -> ProviderResult<Option<Capabilities>> {
+    /// Waits for the configuration to settle, and returns what the provider understands with it; `None` without one.
+    async fn understood(&self) -> ProviderResult<Option<Capabilities>> {
         match self.configuration.settled().await {
-            Configuration::None | Configuration::Running => {
-                Ok(Some(self.capabilities_without_configuration()))
-            }
-            Configuration::Unknown => Ok(None),
+            Configuration::None | Configuration::Running => Ok(None),
             Configuration::Done(capabilities) => Ok(Some(capabilities)),
             Configuration::Failed(error) => Err(ProviderError::clone(&error)),
         }
+    }
+
+    /// Waits for the configuration to settle, and returns what the provider understands.
+    async fn configured(&self) -> ProviderResult<Capabilities> {
+        let understood = self.understood().await?;
+        Ok(understood.unwrap_or_else(|| self.capabilities_without_configuration()))
     }
 
     /// What a provider can be trusted with before it has said anything.
@@ -167,91 +147,59 @@ impl GrpcProvider {
     fn client(&self) -> ResourceProviderClient<Channel> {
         self.client.clone()
     }
-}
 
-#[async_trait]
-impl Provider for GrpcProvider {
-    async fn handshake(&self, request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        self.greet(request).await
-    }
-
-    async fn plugin_info(&self) -> ProviderResult<PluginInfo> {
-        self.ask_info().await
-    }
-
-    async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        self.check_configuration(request).await
-    }
-
-    async fn diff_config(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        self.diff_configuration(request).await
-    }
-
-    async fn configure(&self, request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
-        self.begin_configuration(request)?;
-        Ok(None)
-    }
-
-    async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        self.check_resource(request).await
-    }
-
-    async fn supports_autonaming(&self) -> bool {
-        // What is not configured yet, or cannot be, has not said that it does not.
-        match self.configured().await {
-            Ok(Some(capabilities)) => capabilities.supports_autonaming,
-            Ok(None) | Err(_) => true,
-        }
-    }
-
-    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        self.diff_resource(request).await
-    }
-
-    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        self.create_resource(request).await
-    }
-
-    async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
-        self.read_resource(request).await
-    }
-
-    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        self.update_resource(request).await
-    }
-
-    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
-        self.delete_resource(request).await
-    }
-
-    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
-        self.invoke_function(request).await
-    }
-
-    async fn get_schema(&self, request: SchemaRequest) -> ProviderResult<String> {
-        self.ask_for_schema(request).await
-    }
-
-    async fn get_mapping(&self, request: MappingRequest) -> ProviderResult<Mapping> {
-        self.ask_for_mapping(request).await
-    }
-
-    async fn get_mappings(&self, key: &str) -> ProviderResult<Vec<String>> {
-        self.ask_for_mappings(key).await
-    }
-
-    async fn cancel(&self) {
+    /// Asks the provider to give up what it is doing.
+    pub(crate) async fn give_up(&self) {
         self.peer.cancel(self.client(), &self.runtime).await;
     }
 
-    async fn close(&self) {
+    /// Asks the process to exit, then ends it.
+    pub(crate) async fn end(&self) {
         if let Some(process) = &self.peer.process {
             process.expect_exit();
         }
-        self.peer.cancel(self.client(), &self.runtime).await;
+        self.give_up().await;
         if let Some(process) = &self.peer.process {
             process.close().await;
         }
         self.serve(None);
+    }
+}
+
+#[async_trait]
+impl ProviderBackend for GrpcProvider {
+    async fn call(&self, call: Call) -> ProviderResult<Reply> {
+        match call {
+            Call::Handshake(request) => self.greet(request).await.map(Reply::Capabilities),
+            Call::PluginInfo => self.ask_info().await.map(Reply::PluginInfo),
+            Call::CheckConfig(request) => self.check_configuration(request).await.map(Reply::Check),
+            Call::DiffConfig(request) => self.diff_configuration(request).await.map(Reply::Diff),
+            Call::Configure(request) => {
+                self.begin_configuration(request)?;
+                Ok(Reply::Understands(None))
+            }
+            Call::Understands => self
+                .configured()
+                .await
+                .map(|known| Reply::Understands(Some(known))),
+            Call::Check(request) => self.check_resource(request).await.map(Reply::Check),
+            Call::Diff(request) => self.diff_resource(request).await.map(Reply::Diff),
+            Call::Create(request) => self.create_resource(request).await.map(Reply::Create),
+            Call::Read(request) => self.read_resource(request).await.map(Reply::Read),
+            Call::Update(request) => self.update_resource(request).await.map(Reply::Update),
+            Call::Delete(request) => self.delete_resource(request).await.map(|()| Reply::Done),
+            Call::Invoke(request) => self.invoke_function(request).await.map(Reply::Invoke),
+            Call::GetSchema(request) => self.ask_for_schema(request).await.map(Reply::Schema),
+            Call::GetMapping(request) => self.ask_for_mapping(request).await.map(Reply::Mapping),
+            Call::GetMappings(key) => self.ask_for_mappings(&key).await.map(Reply::Mappings),
+            Call::Cancel => {
+                self.give_up().await;
+                Ok(Reply::Done)
+            }
+            Call::Close => {
+                self.end().await;
+                Ok(Reply::Done)
+            }
+        }
     }
 }

@@ -8,13 +8,11 @@ use stackwright_proto::pulumirpc::{
 
 use super::{
     GrpcProvider,
-    annotate::annotate,
     values::{Unknowns, encode, optional, sending, sending_recorded},
     views::old_views,
 };
 use crate::{
     event::{DetailedDiff, DiffKind, PropertyDiff},
-    property::PropertyMap,
     provider::{
         Autonaming, AutonamingMode, CheckFailure, CheckRequest, CheckResponse, CreateRequest, CreateResponse,
         DeleteRequest, DiffChanges, DiffRequest, DiffResponse, ProviderError, ProviderResult, ProviderStatus,
@@ -22,10 +20,6 @@ use crate::{
     },
     urn::Urn,
 };
-
-/// What people read about a resource whose provider can not be configured yet; tools match on it.
-const NOT_CONFIGURED: &str = "The provider for this resource has inputs that are not known during preview.\n\
-    This preview may not correctly represent the changes that will be applied during an update.";
 
 fn autonaming(autonaming: Autonaming) -> check_request::AutonamingOptions {
     use check_request::autonaming_options::Mode;
@@ -42,12 +36,7 @@ fn autonaming(autonaming: Autonaming) -> check_request::AutonamingOptions {
 
 impl GrpcProvider {
     pub(super) async fn check_resource(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        let Some(capabilities) = self.configured().await? else {
-            return Ok(CheckResponse {
-                inputs: request.news,
-                failures: Vec::new(),
-            });
-        };
+        let capabilities = self.configured().await?;
         let unknowns = Unknowns::in_preview(request.preview);
         let olds = request.olds.unwrap_or_default();
         let message = pulumirpc::CheckRequest {
@@ -67,20 +56,11 @@ impl GrpcProvider {
             Ok(answer) => answer.into_inner(),
             Err(failure) => return Err(self.peer.fault("Check", failure, &self.runtime).await),
         };
-        let mut response = check_response(self, "Check", answer, unknowns)?;
-        if !capabilities.accept_secrets {
-            annotate(&mut response.inputs, &request.news);
-        }
-        Ok(response)
+        check_response(self, "Check", answer, unknowns)
     }
 
     pub(super) async fn diff_resource(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let Some(capabilities) = self.configured().await? else {
-            return Ok(DiffResponse {
-                unavailable: Some(NOT_CONFIGURED.to_owned()),
-                ..DiffResponse::default()
-            });
-        };
+        let capabilities = self.configured().await?;
         let options = |label| sending_recorded(label, capabilities, Unknowns::in_preview(request.preview));
         let message = pulumirpc::DiffRequest {
             id: request.id.to_string(),
@@ -98,23 +78,8 @@ impl GrpcProvider {
         }
     }
 
-    /// Tells whether a preview of Create or Update must be made up from the inputs.
-    fn cannot_preview(&self, preview: bool, supports_preview: bool) -> bool {
-        preview && (self.options.disable_preview || !supports_preview)
-    }
-
     pub(super) async fn create_resource(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        let capabilities = match self.configured().await? {
-            Some(capabilities) => capabilities,
-            None if request.preview => return Ok(CreateResponse::default()),
-            None => return Err(not_configured()),
-        };
-        if self.cannot_preview(request.preview, capabilities.supports_preview) {
-            return Ok(CreateResponse {
-                outputs: request.inputs,
-                ..CreateResponse::default()
-            });
-        }
+        let capabilities = self.configured().await?;
         let unknowns = Unknowns::in_preview(request.preview);
         let reserved = self.reserve(&request.views);
         let message = pulumirpc::CreateRequest {
@@ -127,7 +92,7 @@ impl GrpcProvider {
             resource_status_address: reserved.address.clone(),
             resource_status_token: reserved.token.clone(),
         };
-        let mut response = match self.client().create(message).await {
+        match self.client().create(message).await {
             Ok(answer) => {
                 let answer = answer.into_inner();
                 let outputs = match self.decode("Create", "outputs", answer.properties, unknowns) {
@@ -135,40 +100,18 @@ impl GrpcProvider {
                     Err(error) if request.preview => return Err(error),
                     Err(error) => return Err(ProviderError::unreadable(answer.id, error.message)),
                 };
-                CreateResponse {
+                Ok(CreateResponse {
                     id: answer.id.into(),
                     outputs,
                     refresh_before_update: answer.refresh_before_update,
-                }
+                })
             }
-            Err(failure) => {
-                let mut error = self.peer.fault("Create", failure, &self.runtime).await;
-                if let Some(failure) = &mut error.init_failure
-                    && !capabilities.accept_secrets
-                {
-                    annotate(&mut failure.outputs, &request.inputs);
-                }
-                return Err(error);
-            }
-        };
-        if !capabilities.accept_secrets {
-            annotate(&mut response.outputs, &request.inputs);
+            Err(failure) => Err(self.peer.fault("Create", failure, &self.runtime).await),
         }
-        Ok(response)
     }
 
     pub(super) async fn update_resource(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        let capabilities = match self.configured().await? {
-            Some(capabilities) => capabilities,
-            None if request.preview => return Ok(UpdateResponse::default()),
-            None => return Err(not_configured()),
-        };
-        if self.cannot_preview(request.preview, capabilities.supports_preview) {
-            return Ok(UpdateResponse {
-                outputs: request.news,
-                ..UpdateResponse::default()
-            });
-        }
+        let capabilities = self.configured().await?;
         let unknowns = Unknowns::in_preview(request.preview);
         let recorded = |label| sending_recorded(label, capabilities, unknowns);
         let reserved = self.reserve(&request.views);
@@ -190,35 +133,22 @@ impl GrpcProvider {
         match self.client().update(message).await {
             Ok(answer) => {
                 let answer = answer.into_inner();
-                let mut outputs = match self.decode("Update", "outputs", answer.properties, unknowns) {
+                let outputs = match self.decode("Update", "outputs", answer.properties, unknowns) {
                     Ok(outputs) => outputs,
                     Err(error) if request.preview => return Err(error),
                     Err(error) => return Err(ProviderError::unreadable(request.id.as_str(), error.message)),
                 };
-                if !capabilities.accept_secrets {
-                    annotate(&mut outputs, &request.news);
-                }
                 Ok(UpdateResponse {
                     outputs,
                     refresh_before_update: answer.refresh_before_update,
                 })
             }
-            Err(failure) => {
-                let mut error = self.peer.fault("Update", failure, &self.runtime).await;
-                if let Some(failure) = &mut error.init_failure
-                    && !capabilities.accept_secrets
-                {
-                    annotate(&mut failure.outputs, &request.news);
-                }
-                Err(error)
-            }
+            Err(failure) => Err(self.peer.fault("Update", failure, &self.runtime).await),
         }
     }
 
     pub(super) async fn delete_resource(&self, request: DeleteRequest) -> ProviderResult<()> {
-        let Some(capabilities) = self.configured().await? else {
-            return Err(not_configured());
-        };
+        let capabilities = self.configured().await?;
         let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
         let reserved = self.reserve(&request.views);
         let message = pulumirpc::DeleteRequest {
@@ -240,20 +170,13 @@ impl GrpcProvider {
     }
 
     pub(super) async fn read_resource(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
-        let Some(capabilities) = self.configured().await? else {
-            return Ok(ReadResponse {
-                id: request.id,
-                inputs: Some(PropertyMap::new()),
-                outputs: Some(PropertyMap::new()),
-                refresh_before_update: false,
-            });
-        };
+        let capabilities = self.configured().await?;
         let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
         let reserved = self.reserve(&request.views);
         let message = pulumirpc::ReadRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
-            name: request.name.clone(),
+            name: request.name,
             r#type: request.resource_type.to_string(),
             properties: optional(request.properties.as_ref(), &options("outputs"))?,
             inputs: optional(request.inputs.as_ref(), &options("inputs"))?,
@@ -262,38 +185,19 @@ impl GrpcProvider {
             resource_status_token: reserved.token.clone(),
             old_views: old_views(&request.views, capabilities, Unknowns::Drop)?,
         };
-        // What was echoed gets its secrets back.
-        let complete = |map: &mut PropertyMap, recorded: Option<&PropertyMap>| {
-            if let Some(recorded) = recorded.filter(|_| !capabilities.accept_secrets) {
-                annotate(map, recorded);
-            }
-        };
         let answer = match self.client().read(message).await {
             Ok(answer) => answer.into_inner(),
-            Err(failure) => {
-                let mut error = self.peer.fault("Read", failure, &self.runtime).await;
-                if let Some(failure) = &mut error.init_failure {
-                    if let Some(inputs) = &mut failure.inputs {
-                        complete(inputs, request.inputs.as_ref());
-                    }
-                    complete(&mut failure.outputs, request.properties.as_ref());
-                }
-                return Err(error);
-            }
+            Err(failure) => return Err(self.peer.fault("Read", failure, &self.runtime).await),
         };
         // Without properties the resource does not exist, also where the answer has an id.
         let Some(properties) = answer.properties else {
             return Ok(ReadResponse::default());
         };
-        let mut inputs = match answer.inputs {
+        let inputs = match answer.inputs {
             Some(inputs) => Some(self.decode("Read", "inputs", Some(inputs), Unknowns::Drop)?),
             None => None,
         };
-        if let Some(inputs) = &mut inputs {
-            complete(inputs, request.inputs.as_ref());
-        }
-        let mut outputs = self.decode("Read", "outputs", Some(properties), Unknowns::Drop)?;
-        complete(&mut outputs, request.properties.as_ref());
+        let outputs = self.decode("Read", "outputs", Some(properties), Unknowns::Drop)?;
         Ok(ReadResponse {
             id: answer.id.into(),
             inputs,
@@ -301,13 +205,6 @@ impl GrpcProvider {
             refresh_before_update: answer.refresh_before_update,
         })
     }
-}
-
-fn not_configured() -> ProviderError {
-    ProviderError::new(
-        ProviderStatus::FailedPrecondition,
-        "the provider is not configured: its configuration holds values that are not known",
-    )
 }
 
 /// Reads the failures of a check.

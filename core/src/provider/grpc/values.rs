@@ -37,7 +37,7 @@ pub(super) const fn sending(
         label,
         keep_unknowns: matches!(unknowns, Unknowns::Keep),
         skip_nulls: false,
-        keep_secrets: capabilities.accept_secrets,
+        keep_secrets: true,
         keep_resources: capabilities.accept_resources,
         keep_outputs: false,
         keep_bytes: capabilities.accept_byte_strings,

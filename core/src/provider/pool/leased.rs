@@ -6,10 +6,7 @@ use async_trait::async_trait;
 
 use super::{Instance, Launcher, ProviderPool};
 use crate::provider::{
-    Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-    DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
-    MappingRequest, PluginInfo, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest,
-    ReadResponse, SchemaRequest, UpdateRequest, UpdateResponse,
+    Call, ConfigureRequest, ProviderBackend, ProviderError, ProviderResult, ProviderStatus, Reply,
 };
 
 /// A leased process. Configuring it may exchange it for one that already has the same configuration.
@@ -18,16 +15,6 @@ pub(super) struct LeasedProvider {
     launcher: Arc<dyn Launcher>,
     /// `None` once it has been given back.
     instance: Mutex<Option<Arc<Instance>>>,
-}
-
-/// A call in progress.
-struct Call(Arc<Instance>);
-
-impl Call {
-    fn end<T>(self, answer: T) -> T {
-        self.0.unfinished.fetch_sub(1, Ordering::AcqRel);
-        answer
-    }
 }
 
 impl LeasedProvider {
@@ -55,12 +42,6 @@ impl LeasedProvider {
                 format!("provider {name} is closed"),
             )
         })
-    }
-
-    fn begin(&self) -> ProviderResult<Call> {
-        let instance = self.instance()?;
-        instance.unfinished.fetch_add(1, Ordering::AcqRel);
-        Ok(Call(instance))
     }
 
     /// Gets an instance that has this configuration or none yet.
@@ -91,6 +72,28 @@ impl LeasedProvider {
         }
         Ok(instance)
     }
+
+    async fn configure(&self, request: ConfigureRequest) -> ProviderResult<Reply> {
+        let instance = self.instance_for(&request).await?;
+        {
+            let mut configuration = instance.configuration();
+            if configuration.is_some() {
+                return Ok(Reply::Understands(None));
+            }
+            *configuration = Some(request.clone());
+        }
+        instance.provider.call(Call::Configure(request)).await
+    }
+
+    /// Gives the process back.
+    async fn close(&self) {
+        let Some(instance) = self.exchange(None) else {
+            return;
+        };
+        if let Some(surplus) = self.pool.put(self.launcher.key(), instance) {
+            surplus.provider.end().await;
+        }
+    }
 }
 
 impl Drop for LeasedProvider {
@@ -102,121 +105,29 @@ impl Drop for LeasedProvider {
 }
 
 #[async_trait]
-impl Provider for LeasedProvider {
-    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(self.instance()?.capabilities)
-    }
-
-    async fn plugin_info(&self) -> ProviderResult<PluginInfo> {
-        let call = self.begin()?;
-        let answer = call.0.provider.plugin_info().await;
-        call.end(answer)
-    }
-
-    async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        let call = self.begin()?;
-        let answer = call.0.provider.check_config(request).await;
-        call.end(answer)
-    }
-
-    async fn diff_config(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let call = self.begin()?;
-        let answer = call.0.provider.diff_config(request).await;
-        call.end(answer)
-    }
-
-    async fn configure(&self, request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
-        let instance = self.instance_for(&request).await?;
-        {
-            let mut configuration = instance.configuration();
-            if configuration.is_some() {
-                return Ok(None);
+impl ProviderBackend for LeasedProvider {
+    async fn call(&self, call: Call) -> ProviderResult<Reply> {
+        match call {
+            Call::Handshake(_) => Ok(Reply::Capabilities(self.instance()?.capabilities)),
+            Call::Configure(request) => self.configure(request).await,
+            Call::Cancel => {
+                if let Ok(instance) = self.instance() {
+                    instance.spent.store(true, Ordering::Release);
+                    instance.provider.give_up().await;
+                }
+                Ok(Reply::Done)
             }
-            *configuration = Some(request.clone());
-        }
-        instance.provider.configure(request).await
-    }
-
-    async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        let call = self.begin()?;
-        let answer = call.0.provider.check(request).await;
-        call.end(answer)
-    }
-
-    async fn supports_autonaming(&self) -> bool {
-        match self.instance() {
-            Ok(instance) => instance.provider.supports_autonaming().await,
-            Err(_) => false,
-        }
-    }
-
-    async fn diff(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let call = self.begin()?;
-        let answer = call.0.provider.diff(request).await;
-        call.end(answer)
-    }
-
-    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
-        let call = self.begin()?;
-        let answer = call.0.provider.create(request).await;
-        call.end(answer)
-    }
-
-    async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
-        let call = self.begin()?;
-        let answer = call.0.provider.read(request).await;
-        call.end(answer)
-    }
-
-    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        let call = self.begin()?;
-        let answer = call.0.provider.update(request).await;
-        call.end(answer)
-    }
-
-    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
-        let call = self.begin()?;
-        let answer = call.0.provider.delete(request).await;
-        call.end(answer)
-    }
-
-    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
-        let call = self.begin()?;
-        let answer = call.0.provider.invoke(request).await;
-        call.end(answer)
-    }
-
-    async fn get_schema(&self, request: SchemaRequest) -> ProviderResult<String> {
-        let call = self.begin()?;
-        let answer = call.0.provider.get_schema(request).await;
-        call.end(answer)
-    }
-
-    async fn get_mapping(&self, request: MappingRequest) -> ProviderResult<Mapping> {
-        let call = self.begin()?;
-        let answer = call.0.provider.get_mapping(request).await;
-        call.end(answer)
-    }
-
-    async fn get_mappings(&self, key: &str) -> ProviderResult<Vec<String>> {
-        let call = self.begin()?;
-        let answer = call.0.provider.get_mappings(key).await;
-        call.end(answer)
-    }
-
-    async fn cancel(&self) {
-        if let Ok(instance) = self.instance() {
-            instance.spent.store(true, Ordering::Release);
-            instance.provider.cancel().await;
-        }
-    }
-
-    async fn close(&self) {
-        let Some(instance) = self.exchange(None) else {
-            return;
-        };
-        if let Some(surplus) = self.pool.put(self.launcher.key(), instance) {
-            surplus.provider.close().await;
+            Call::Close => {
+                self.close().await;
+                Ok(Reply::Done)
+            }
+            other => {
+                let instance = self.instance()?;
+                instance.unfinished.fetch_add(1, Ordering::AcqRel);
+                let answer = instance.provider.call(other).await;
+                instance.unfinished.fetch_sub(1, Ordering::AcqRel);
+                answer
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     plugin::{DiagnosticSink, InheritanceDigest, PluginCode, PluginCommand},
     provider::{
-        Capabilities, ConfigureRequest, PluginOperation, Provider,
+        Capabilities, ConfigureRequest, PluginOperation, ProviderBackend,
         grpc::{GrpcProvider, Parameter},
     },
     runtime::Runtime,
@@ -221,7 +221,7 @@ impl ProviderPool {
     pub(crate) async fn lease(
         &self,
         launcher: Arc<dyn Launcher>,
-    ) -> Result<(Arc<dyn Provider>, Capabilities)> {
+    ) -> Result<(Arc<dyn ProviderBackend>, Capabilities)> {
         let instance = match self.take(launcher.as_ref(), |_| true) {
             Some(instance) => instance,
             None => Arc::new(launcher.launch().await?),
@@ -285,7 +285,7 @@ impl ProviderPool {
 
     fn close_in_background(&self, instance: Arc<Instance>) {
         let spawner = &self.0.runtime.spawner;
-        spawner.spawn(async move { instance.provider.close().await });
+        spawner.spawn(async move { instance.provider.end().await });
     }
 
     /// Ends all waiting processes, and from now on each as it returns.
@@ -295,7 +295,7 @@ impl ProviderPool {
             state.closed = true;
             std::mem::take(&mut state.idle)
         };
-        futures::future::join_all(idle.iter().map(|idle| idle.instance.provider.close())).await;
+        futures::future::join_all(idle.iter().map(|idle| idle.instance.provider.end())).await;
     }
 }
 
@@ -330,7 +330,7 @@ async fn sweep(shelf: Weak<Shelf>, runtime: Runtime, idle_limit: Duration) {
         let Some((expired, more)) = shelf.upgrade().map(|shelf| shelf.expired()) else {
             return;
         };
-        futures::future::join_all(expired.iter().map(|idle| idle.instance.provider.close())).await;
+        futures::future::join_all(expired.iter().map(|idle| idle.instance.provider.end())).await;
         if !more {
             return;
         }

@@ -1,34 +1,29 @@
 //! Provider instances: loaded by their settings, then configured and known under their reference.
 
-use std::sync::Arc;
-
 use super::{ProviderHandle, ProviderRegistry};
 use crate::{
     error::Result,
     property::PropertyMap,
     provider::{
-        Capabilities, ConfigureRequest, Provider, ProviderResult, UnconfiguredProvider, builtin,
-        settings::ProviderSettings,
+        Adapter, AdapterOptions, ConfigureRequest, ProviderResult, builtin, settings::ProviderSettings,
     },
     resource::ProviderReference,
     urn::Urn,
 };
 
+/// A provider that serves provider resources of this run.
 #[derive(Clone)]
 pub(super) struct Instance {
-    pub(super) provider: Arc<dyn Provider>,
-    capabilities: Capabilities,
-    /// Previews do not reach its Create and Update.
-    without_preview: bool,
+    pub(super) adapter: Adapter,
+    /// Whether calls may wait for later registrations, as the provider or the settings say.
+    waits_for_registrations: bool,
 }
 
 impl Instance {
     pub(super) fn for_steps(&self) -> ProviderHandle {
         ProviderHandle {
-            provider: Arc::clone(&self.provider),
-            supports_preview: self.capabilities.supports_preview && !self.without_preview,
-            supports_autonaming: self.capabilities.supports_autonaming,
-            waits_for_registrations: self.capabilities.waits_for_registrations,
+            provider: self.adapter.clone(),
+            waits_for_registrations: self.waits_for_registrations,
         }
     }
 }
@@ -39,11 +34,15 @@ impl ProviderRegistry {
         let settings = ProviderSettings::read(package, inputs)?;
         let loaded = self.source.load(settings).await;
         let loaded = loaded.map_err(|error| error.with_urn(urn.clone()).with_provider(package))?;
-        let instance = Instance {
-            provider: loaded.provider,
-            capabilities: loaded.capabilities,
+        let options = AdapterOptions {
             // What is part of the engine is no plugin.
-            without_preview: self.disable_preview && package != builtin::PACKAGE,
+            disable_preview: self.disable_preview && package != builtin::PACKAGE,
+            is_plugin: loaded.is_plugin,
+            ..AdapterOptions::default()
+        };
+        let instance = Instance {
+            waits_for_registrations: loaded.capabilities.waits_for_registrations,
+            adapter: Adapter::new(loaded.provider, loaded.capabilities, options),
         };
         self.state().all.push(instance.clone());
         Ok(instance)
@@ -59,10 +58,7 @@ impl ProviderRegistry {
         let inputs = ProviderSettings::strip(inputs);
         if inputs.contains_unknowns() {
             // It cannot be configured before what its configuration comes from exists.
-            instance.provider = Arc::new(UnconfiguredProvider::new(instance.provider));
-            instance.capabilities.supports_preview = true;
-            instance.capabilities.supports_autonaming = true;
-            instance.without_preview = false;
+            instance.adapter = instance.adapter.unconfigured();
         } else {
             let request = ConfigureRequest {
                 urn: reference.urn.clone(),
@@ -70,11 +66,9 @@ impl ProviderRegistry {
                 id: reference.id.clone(),
                 inputs,
             };
-            if let Some(capabilities) = instance.provider.configure(request).await? {
+            if let Some(capabilities) = instance.adapter.configure(request).await? {
                 // The settings may have declared it of a provider that does not do so itself.
-                let waits = instance.capabilities.waits_for_registrations;
-                instance.capabilities = capabilities;
-                instance.capabilities.waits_for_registrations |= waits;
+                instance.waits_for_registrations |= capabilities.waits_for_registrations;
             }
         }
         self.state()

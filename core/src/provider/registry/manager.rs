@@ -8,9 +8,9 @@ use super::{Instance, ProviderRegistry, configuration_error};
 use crate::{
     property::PropertyMap,
     provider::{
-        Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
-        DeleteRequest, DiffChanges, DiffRequest, DiffResponse, HandshakeRequest, Provider, ProviderError,
-        ProviderResult, ProviderStatus, UpdateRequest, UpdateResponse, settings::ProviderSettings,
+        Call, Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
+        DeleteRequest, DiffChanges, DiffRequest, DiffResponse, ProviderBackend, ProviderError,
+        ProviderResult, ProviderStatus, Reply, UpdateRequest, UpdateResponse, settings::ProviderSettings,
     },
     resource::{ProviderReference, UNKNOWN_ID},
     urn::Urn,
@@ -31,12 +31,7 @@ impl Manager {
     }
 }
 
-#[async_trait]
-impl Provider for Manager {
-    async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
-        Ok(Capabilities::all())
-    }
-
+impl Manager {
     async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
         let registry = &self.registry;
         let instance = self.instance(&request.urn, &request.news).await?;
@@ -52,7 +47,7 @@ impl Provider for Manager {
         };
         let urn = stripped.urn.clone();
         let mut response = instance
-            .provider
+            .adapter
             .check_config(stripped)
             .await
             .map_err(configuration_error)?;
@@ -76,7 +71,7 @@ impl Provider for Manager {
             ..request
         };
         let mut diff = instance
-            .provider
+            .adapter
             .diff_config(stripped)
             .await
             .map_err(configuration_error)?;
@@ -127,10 +122,27 @@ impl Provider for Manager {
         })
     }
 
-    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
+    fn delete(&self, request: DeleteRequest) {
         let reference = ProviderReference::new(request.urn, request.id);
         drop(self.registry.state().configured.remove(&reference.to_string()));
-        Ok(())
+    }
+}
+
+#[async_trait]
+impl ProviderBackend for Manager {
+    async fn call(&self, call: Call) -> ProviderResult<Reply> {
+        match call {
+            Call::Check(request) => self.check(request).await.map(Reply::Check),
+            Call::Diff(request) => self.diff(request).await.map(Reply::Diff),
+            Call::Configure(request) => self.configure(request).await.map(Reply::Understands),
+            Call::Create(request) => self.create(request).await.map(Reply::Create),
+            Call::Update(request) => self.update(request).await.map(Reply::Update),
+            Call::Delete(request) => {
+                self.delete(request);
+                Ok(Reply::Done)
+            }
+            other => other.without_method(),
+        }
     }
 }
 

@@ -17,8 +17,8 @@ use crate::{
     event::DiffKind,
     property::PropertyMap,
     provider::{
-        DiffRequest, DiffResponse, Provider, ProviderError, ProviderResult, ProviderSource,
-        failed::FailedProvider, settings::ProviderSettings,
+        Adapter, AdapterOptions, Capabilities, DiffRequest, DiffResponse, ProviderError, ProviderResult,
+        ProviderSource, settings::ProviderSettings,
     },
     resource::{ProviderReference, ResourceState},
     runtime::Runtime,
@@ -36,11 +36,7 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(crate) struct ProviderHandle {
     /// The provider; for provider resources the registry itself.
-    pub provider: Arc<dyn Provider>,
-    /// Whether Create and Update know how to preview.
-    pub supports_preview: bool,
-    /// Whether it is known from the start that proposed names are heeded.
-    pub supports_autonaming: bool,
+    pub provider: Adapter,
     /// Whether calls may wait for later registrations.
     pub waits_for_registrations: bool,
 }
@@ -124,9 +120,11 @@ impl ProviderRegistry {
     fn managed(self: &Arc<Self>, at_hand: Option<Instance>) -> ProviderHandle {
         let registry = Arc::clone(self);
         ProviderHandle {
-            provider: Arc::new(Manager { registry, at_hand }),
-            supports_preview: true,
-            supports_autonaming: true,
+            provider: Adapter::new(
+                Arc::new(Manager { registry, at_hand }),
+                Capabilities::all(),
+                AdapterOptions::default(),
+            ),
             waits_for_registrations: false,
         }
     }
@@ -197,9 +195,8 @@ impl ProviderRegistry {
             let provider = match self.of_record(base, user).await {
                 Ok(provider) => provider,
                 Err(error) => Some(ProviderHandle {
-                    provider: Arc::new(FailedProvider::new(&error)),
-                    supports_preview: true,
-                    supports_autonaming: true,
+                    // Nothing was asked of it: what it manages is as it was.
+                    provider: Adapter::failed(ProviderError::unreached(&error)),
                     waits_for_registrations: false,
                 }),
             };
@@ -261,7 +258,7 @@ impl ProviderRegistry {
         let Some(instance) = instance else { return Ok(true) };
         let answer = cell.get_or_try_init(|| async {
             let request = config_diff(before, ProviderSettings::strip(&news), self.preview);
-            let diff = instance.provider.diff_config(request).await;
+            let diff = instance.adapter.diff_config(request).await;
             Ok::<_, ProviderError>(replaces(&diff.map_err(configuration_error)?))
         });
         answer.await.copied()
@@ -281,7 +278,10 @@ impl ProviderRegistry {
             let told = std::mem::replace(&mut state.cancelled, count);
             state.all.get(told..).unwrap_or_default().to_vec()
         };
-        let told = join_all(all.iter().map(|instance| self.source.cancel(&instance.provider)));
+        let told = join_all(
+            all.iter()
+                .map(|instance| self.source.cancel(instance.adapter.backend())),
+        );
         tokio::select! {
             _all = told => {}
             () = self.runtime.clock.wait(CANCEL_PATIENCE) => {
@@ -299,7 +299,7 @@ impl ProviderRegistry {
         };
         join_all(
             all.iter()
-                .map(|instance| self.source.release(Arc::clone(&instance.provider))),
+                .map(|instance| self.source.release(Arc::clone(instance.adapter.backend()))),
         )
         .await;
     }

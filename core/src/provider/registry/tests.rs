@@ -7,7 +7,7 @@ use crate::{
     property::PropertyValue,
     provider::{
         Capabilities, CreateRequest, CreateResponse, DeleteRequest, DiffChanges, HandshakeRequest,
-        LoadedProvider, ProviderStatus,
+        LoadedProvider, Provider, ProviderBackend, ProviderStatus,
     },
 };
 
@@ -49,10 +49,11 @@ impl ProviderSource for Source {
         Ok(LoadedProvider {
             provider: Arc::new(Strict),
             capabilities: Capabilities::all(),
+            is_plugin: false,
         })
     }
 
-    async fn release(&self, _provider: Arc<dyn Provider>) {}
+    async fn release(&self, _provider: Arc<dyn ProviderBackend>) {}
 }
 
 fn registry(preview: bool) -> Arc<ProviderRegistry> {

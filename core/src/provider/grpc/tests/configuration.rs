@@ -53,7 +53,7 @@ async fn a_configuration_with_unknowns_keeps_all_calls_from_the_provider() {
 
 #[tokio::test]
 async fn a_provider_need_not_know_the_questions_about_configurations() {
-    let provider = connect(Fake::default()).await;
+    let provider = greeted(Fake::default()).await;
     let news = map([("token", secret("t"))]);
     assert_eq!(
         provider.check_config(check(news.clone())).await.unwrap().inputs,
@@ -100,6 +100,8 @@ async fn a_configuration_is_sent_as_a_whole_and_as_texts() {
     ]);
     let provider = ready(fake, inputs).await;
     assert!(provider.capabilities().await.unwrap().accept_secrets);
+    // Answers when the configuration has settled.
+    provider.backend().call(Call::Understands).await.unwrap();
     let request = requests.recv().unwrap();
     let variables: Vec<String> = request
         .variables

@@ -26,7 +26,10 @@ use super::{
 use crate::{
     plugin::{Inheritance, PluginCommand, PluginProcess, PluginTimeouts, Start},
     property::{Asset, AssetSource, PropertyMap, PropertyValue, Unknown},
-    provider::{DiffChanges, ProviderStatus, Views},
+    provider::{
+        Adapter, AdapterOptions, CheckRequest, ConfigureRequest, CreateRequest, DeleteRequest, DiffChanges,
+        DiffRequest, HandshakeRequest, InvokeRequest, ProviderStatus, ReadRequest, UpdateRequest, Views,
+    },
     urn::Urn,
 };
 
@@ -36,16 +39,29 @@ fn runtime() -> Runtime {
 
 async fn connect(fake: Fake) -> GrpcProvider {
     let address = format!("127.0.0.1:{}", fake.serve().await);
-    let (timeouts, options) = (PluginTimeouts::default(), GrpcOptions::default());
-    GrpcProvider::at_address("files", &address, timeouts, options, &runtime())
+    let timeouts = PluginTimeouts::default();
+    GrpcProvider::at_address("files", &address, timeouts, &runtime())
         .await
         .unwrap()
 }
 
-/// Greets and configures with `inputs`.
-async fn ready(fake: Fake, inputs: PropertyMap) -> GrpcProvider {
+/// Greets, as the engine does.
+async fn greeted(fake: Fake) -> Adapter {
     let provider = connect(fake).await;
-    provider.handshake(HandshakeRequest::default()).await.unwrap();
+    let capabilities = provider.greet(HandshakeRequest::default()).await.unwrap();
+    let options = AdapterOptions {
+        is_plugin: true,
+        ..AdapterOptions::default()
+    };
+    Adapter::new(Arc::new(provider), capabilities, options)
+}
+
+/// Greets and configures with `inputs`, as the engine does.
+async fn ready(fake: Fake, inputs: PropertyMap) -> Adapter {
+    let provider = greeted(fake).await;
+    if inputs.contains_unknowns() {
+        return provider.unconfigured();
+    }
     assert_eq!(provider.configure(configuration(inputs)).await.unwrap(), None);
     provider
 }

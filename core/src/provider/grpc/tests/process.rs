@@ -48,7 +48,7 @@ async fn nonsense(text: &'static str, close: bool) -> u16 {
 }
 
 async fn over(process: PluginProcess, timeouts: PluginTimeouts) -> GrpcProvider {
-    GrpcProvider::over_process("files", process, timeouts, GrpcOptions::default(), &runtime())
+    GrpcProvider::over_process("files", process, timeouts, &runtime())
         .await
         .unwrap()
 }
@@ -57,7 +57,7 @@ async fn over(process: PluginProcess, timeouts: PluginTimeouts) -> GrpcProvider 
 async fn a_plugin_that_dies_in_a_call_is_named_with_the_call_and_its_end() {
     let port = nonsense("", true).await;
     let provider = over(process(port, "exit 9").await, PluginTimeouts::default()).await;
-    let error = provider.handshake(HandshakeRequest::default()).await.unwrap_err();
+    let error = provider.greet(HandshakeRequest::default()).await.unwrap_err();
     assert_eq!(
         error.message,
         "plugin files [/bin/sh] died during Handshake: exit status 9"
@@ -70,7 +70,7 @@ async fn a_plugin_that_speaks_another_protocol_is_named_with_the_call() {
     let port = nonsense("HTTP/1.1 400 Bad Request\r\n\r\n", true).await;
     let provider = over(process(port, "exec sleep 60").await, PluginTimeouts::default()).await;
     let error = provider
-        .check_config(check(PropertyMap::new()))
+        .call(Call::CheckConfig(check(PropertyMap::new())))
         .await
         .unwrap_err();
     let start = "plugin files [/bin/sh] could not be spoken to during CheckConfig: ";
@@ -85,7 +85,7 @@ async fn a_plugin_that_hangs_in_its_greeting_is_given_up() {
         ..PluginTimeouts::default()
     };
     let provider = over(process(port, "exec sleep 60").await, timeouts).await;
-    let error = provider.handshake(HandshakeRequest::default()).await.unwrap_err();
+    let error = provider.greet(HandshakeRequest::default()).await.unwrap_err();
     assert_eq!(
         error.message,
         "plugin files did not answer Handshake within 0.2 s"
@@ -98,7 +98,7 @@ async fn closing_asks_for_cancellation_and_then_ends_the_process() {
     let calls = Arc::clone(&fake.calls);
     let port = fake.serve().await;
     let provider = over(process(port, "exec sleep 60").await, PluginTimeouts::default()).await;
-    provider.close().await;
+    provider.end().await;
     assert_eq!(*calls.lock().unwrap(), ["cancel"]);
     assert!(!provider.is_alive());
 }

@@ -69,7 +69,7 @@ fn nested(levels: usize) -> Struct {
     }
 }
 
-async fn answering(properties: Struct) -> GrpcProvider {
+async fn answering(properties: Struct) -> Adapter {
     let made = created(properties.clone());
     let changed = rpc::UpdateResponse {
         properties: Some(properties),
@@ -224,12 +224,12 @@ async fn an_answer_that_is_no_message_is_told_from_none() {
         .add_service(Odd)
         .serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(listener));
     tokio::spawn(server);
-    let (timeouts, options) = (PluginTimeouts::default(), GrpcOptions::default());
-    let provider = GrpcProvider::at_address("files", &address, timeouts, options, &runtime())
+    let timeouts = PluginTimeouts::default();
+    let provider = GrpcProvider::at_address("files", &address, timeouts, &runtime())
         .await
         .unwrap();
     let error = provider
-        .create(create(PropertyMap::new(), false))
+        .call(Call::Create(create(PropertyMap::new(), false)))
         .await
         .unwrap_err();
     assert!(error.outcome_unknown, "{error}");
@@ -272,7 +272,7 @@ async fn a_call_whose_connection_breaks_may_have_done_its_work() {
 async fn a_call_without_a_connection_has_done_nothing() {
     let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
     let refused = Status::from_error(Box::new(tonic::ConnectError(Box::new(refused))));
-    let provider = ready(Fake::greeting(true), PropertyMap::new()).await;
+    let provider = connect(Fake::greeting(true)).await;
     let error = provider.peer.fault("Create", refused, &runtime()).await;
     assert_eq!(error.status, ProviderStatus::Unavailable);
     assert!(!error.outcome_unknown, "{error}");

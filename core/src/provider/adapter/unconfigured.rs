@@ -1,0 +1,43 @@
+//! What previews show of resources whose provider has a configuration that is not known yet.
+
+use crate::{
+    property::PropertyMap,
+    provider::{
+        Call, CheckResponse, CreateResponse, DiffChanges, DiffResponse, InvokeResponse, ProviderError,
+        ProviderResult, ProviderStatus, ReadResponse, Reply, UpdateResponse,
+    },
+};
+
+/// The reference engine's warning; tools match on it.
+const UNAVAILABLE: &str = "The provider for this resource has inputs that are not known during preview.\n\
+    This preview may not correctly represent the changes that will be applied during an update.";
+
+/// Answers for the provider: inputs pass Check as they are, outputs are not known, and every comparison says that it cannot
+/// tell. A call that needs no configuration comes back.
+pub(super) fn answer(call: Call) -> Result<ProviderResult<Reply>, Box<Call>> {
+    Ok(match call {
+        Call::Check(request) => Ok(Reply::Check(CheckResponse {
+            inputs: request.news,
+            failures: Vec::new(),
+        })),
+        Call::Diff(_) => Ok(Reply::Diff(DiffResponse {
+            changes: DiffChanges::Some,
+            unavailable: Some(UNAVAILABLE.to_owned()),
+            ..DiffResponse::default()
+        })),
+        Call::Create(request) if request.preview => Ok(Reply::Create(CreateResponse::default())),
+        Call::Update(request) if request.preview => Ok(Reply::Update(UpdateResponse::default())),
+        Call::Create(_) | Call::Update(_) | Call::Delete(_) => Err(ProviderError::new(
+            ProviderStatus::FailedPrecondition,
+            "the provider's configuration is not known",
+        )),
+        Call::Read(request) => Ok(Reply::Read(ReadResponse {
+            id: request.id,
+            inputs: Some(PropertyMap::new()),
+            outputs: Some(PropertyMap::new()),
+            refresh_before_update: false,
+        })),
+        Call::Invoke(_) => Ok(Reply::Invoke(InvokeResponse::default())),
+        other => return Err(Box::new(other)),
+    })
+}

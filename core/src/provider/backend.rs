@@ -1,0 +1,205 @@
+//! The one method by which the engine reaches a provider, whatever transports the call: typed code of the host, a process
+//! over gRPC, a table of C functions, an object of another language.
+
+use async_trait::async_trait;
+
+use crate::provider::{
+    Capabilities, CheckRequest, CheckResponse, ConfigureRequest, CreateRequest, CreateResponse,
+    DeleteRequest, DiffRequest, DiffResponse, HandshakeRequest, InvokeRequest, InvokeResponse, Mapping,
+    MappingRequest, PluginInfo, Provider, ProviderError, ProviderResult, ProviderStatus, ReadRequest,
+    ReadResponse, SchemaRequest, UpdateRequest, UpdateResponse,
+};
+
+/// A call of a provider, with its request. [`Provider`] describes each.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the methods of `Provider` describe the calls")]
+pub enum Call {
+    Handshake(HandshakeRequest),
+    PluginInfo,
+    CheckConfig(CheckRequest),
+    DiffConfig(DiffRequest),
+    Configure(ConfigureRequest),
+    /// Asks what the provider understands, for providers that say so as late as in their answer to Configure. Resolves when
+    /// the configuration has settled, and fails as Configure did.
+    Understands,
+    Check(CheckRequest),
+    Diff(DiffRequest),
+    Create(CreateRequest),
+    Read(ReadRequest),
+    Update(UpdateRequest),
+    Delete(DeleteRequest),
+    Invoke(InvokeRequest),
+    GetSchema(SchemaRequest),
+    GetMapping(MappingRequest),
+    /// The ecosystem.
+    GetMappings(String),
+    Cancel,
+    Close,
+}
+
+/// The answer to a [`Call`].
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// To Handshake.
+    Capabilities(Capabilities),
+    /// To PluginInfo.
+    PluginInfo(PluginInfo),
+    /// To Check and CheckConfig.
+    Check(CheckResponse),
+    /// To Diff and DiffConfig.
+    Diff(DiffResponse),
+    /// To Configure, when it changed what Handshake said, and to Understands; `None` where Handshake said it all.
+    Understands(Option<Capabilities>),
+    /// To Create.
+    Create(CreateResponse),
+    /// To Read.
+    Read(ReadResponse),
+    /// To Update.
+    Update(UpdateResponse),
+    /// To Invoke.
+    Invoke(InvokeResponse),
+    /// To GetSchema: JSON.
+    Schema(String),
+    /// To GetMapping.
+    Mapping(Mapping),
+    /// To GetMappings.
+    Mappings(Vec<String>),
+    /// To Delete, Cancel and Close.
+    Done,
+}
+
+impl Call {
+    /// Returns the call's name: `check_config` for instance.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Handshake(_) => "handshake",
+            Self::PluginInfo => "plugin_info",
+            Self::CheckConfig(_) => "check_config",
+            Self::DiffConfig(_) => "diff_config",
+            Self::Configure(_) => "configure",
+            Self::Understands => "understands",
+            Self::Check(_) => "check",
+            Self::Diff(_) => "diff",
+            Self::Create(_) => "create",
+            Self::Read(_) => "read",
+            Self::Update(_) => "update",
+            Self::Delete(_) => "delete",
+            Self::Invoke(_) => "invoke",
+            Self::GetSchema(_) => "get_schema",
+            Self::GetMapping(_) => "get_mapping",
+            Self::GetMappings(_) => "get_mappings",
+            Self::Cancel => "cancel",
+            Self::Close => "close",
+        }
+    }
+}
+
+/// What transports calls to a provider.
+///
+/// The engine keeps what providers have in common to itself: it takes the marks off secrets that a provider declines and
+/// puts them back, makes up the previews of a provider that has none, and answers for one whose configuration is not known
+/// yet. A backend only carries a call there and the answer back. Where the provider has no method for a call, it returns
+/// [`Call::without_method`].
+///
+/// Calls come concurrently, many at a time and from any thread. Dropping a call's future gives the call up. Each
+/// [`Provider`] is a backend.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use stackwright::provider::{Call, CreateResponse, ProviderBackend, ProviderResult, Reply};
+///
+/// struct Notes;
+///
+/// #[async_trait]
+/// impl ProviderBackend for Notes {
+///     async fn call(&self, call: Call) -> ProviderResult<Reply> {
+///         match call {
+///             Call::Create(request) => Ok(Reply::Create(CreateResponse {
+///                 id: request.name.into(),
+///                 outputs: request.inputs,
+///                 ..CreateResponse::default()
+///             })),
+///             Call::Delete(_) => Ok(Reply::Done),
+///             other => other.without_method(),
+///         }
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait ProviderBackend: Send + Sync + 'static {
+    /// Calls the provider. The answer's variant is that of the call.
+    async fn call(&self, call: Call) -> ProviderResult<Reply>;
+}
+
+#[async_trait]
+impl<P: Provider> ProviderBackend for P {
+    async fn call(&self, call: Call) -> ProviderResult<Reply> {
+        match call {
+            Call::Handshake(request) => self.handshake(request).await.map(Reply::Capabilities),
+            Call::PluginInfo => self.plugin_info().await.map(Reply::PluginInfo),
+            Call::CheckConfig(request) => self.check_config(request).await.map(Reply::Check),
+            Call::DiffConfig(request) => self.diff_config(request).await.map(Reply::Diff),
+            Call::Configure(request) => self.configure(request).await.map(Reply::Understands),
+            Call::Understands => Ok(Reply::Understands(None)),
+            Call::Check(request) => self.check(request).await.map(Reply::Check),
+            Call::Diff(request) => self.diff(request).await.map(Reply::Diff),
+            Call::Create(request) => self.create(request).await.map(Reply::Create),
+            Call::Read(request) => self.read(request).await.map(Reply::Read),
+            Call::Update(request) => self.update(request).await.map(Reply::Update),
+            Call::Delete(request) => self.delete(request).await.map(|()| Reply::Done),
+            Call::Invoke(request) => self.invoke(request).await.map(Reply::Invoke),
+            Call::GetSchema(request) => self.get_schema(request).await.map(Reply::Schema),
+            Call::GetMapping(request) => self.get_mapping(request).await.map(Reply::Mapping),
+            Call::GetMappings(key) => self.get_mappings(&key).await.map(Reply::Mappings),
+            Call::Cancel => {
+                self.cancel().await;
+                Ok(Reply::Done)
+            }
+            Call::Close => {
+                self.close().await;
+                Ok(Reply::Done)
+            }
+        }
+    }
+}
+
+/// The error of an answer that belongs to another call.
+pub(super) fn mismatch(call: &str) -> ProviderError {
+    ProviderError::new(
+        ProviderStatus::Internal,
+        format!("the answer to the call {call} belongs to another call"),
+    )
+}
+
+/// Defines methods that make a call and take its answer apart.
+macro_rules! typed_calls {
+    ($($name:ident: $call:ident($request:ty) -> $reply:ident($response:ty);)*) => {$(
+        pub(crate) async fn $name(&self, request: $request) -> ProviderResult<$response> {
+            match self.call(Call::$call(request)).await? {
+                Reply::$reply(response) => Ok(response),
+                _ => Err($crate::provider::backend::mismatch(stringify!($name))),
+            }
+        }
+    )*};
+}
+pub(super) use typed_calls;
+
+impl dyn ProviderBackend {
+    typed_calls! {
+        handshake: Handshake(HandshakeRequest) -> Capabilities(Capabilities);
+        get_schema: GetSchema(SchemaRequest) -> Schema(String);
+        get_mapping: GetMapping(MappingRequest) -> Mapping(Mapping);
+        get_mappings: GetMappings(String) -> Mappings(Vec<String>);
+    }
+
+    /// Asks the provider to give up what it does. A failure changes nothing: the running calls are given up.
+    pub(crate) async fn cancel(&self) {
+        drop(self.call(Call::Cancel).await);
+    }
+
+    /// Ends the provider. A failure changes nothing: no call follows.
+    pub(crate) async fn close(&self) {
+        drop(self.call(Call::Close).await);
+    }
+}
