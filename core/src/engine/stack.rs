@@ -16,8 +16,8 @@ use crate::{
     event::EventSink,
     executor::Control,
     operation::{
-        EngineParts, Frame, Opening, Operation, OperationKind, OperationOptions, Session, SessionLease,
-        StackContext,
+        EngineParts, Opening, Operation, OperationKind, OperationOptions, OperationRun, Session,
+        SessionLease, StackContext,
     },
     program::Program,
     property::PropertyMap,
@@ -153,7 +153,7 @@ impl Stack {
         let control = Control::default();
         let (sender, result) = watch::channel(None);
         let session = Session::default();
-        let frame = Frame {
+        let run = OperationRun {
             stack: Arc::clone(&self.context),
             kind,
             options,
@@ -170,7 +170,7 @@ impl Stack {
             session.clone(),
         );
         drop(runtime.spawner.spawn(async move {
-            let work = spawner.spawn(frame.run());
+            let work = spawner.spawn(run.run());
             let ended = match work.await {
                 Ok(result) => result,
                 Err(error) => {

@@ -6,12 +6,12 @@ use crate::{
     error::Result,
     monitor::RunInfo,
     monitor::UnrecordedDefaults,
-    operation::{Frame, migrate::migrate},
+    operation::{OperationRun, migrate::migrate},
     state::{Base, Journal, JournalRecord, Ledger, OperationId, Snapshot, StateId, StateRef},
     token::ResourceId,
 };
 
-impl Frame {
+impl OperationRun {
     /// Returns what `snapshot` holds as this engine works with it.
     ///
     /// # Errors

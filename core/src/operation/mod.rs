@@ -1,9 +1,11 @@
-//! Operations: one file for each verb of the user, over one frame that opens, journals and closes a stack.
+//! Operations: a verb of the user in each of `update.rs`, `refresh.rs` and `destroy.rs`, over one run that locks, loads, prepares,
+//! commits and reports. A preview is a verb with the option `dry_run`.
 
 mod autonaming;
 mod base;
+mod destroy;
 mod engine_parts;
-mod frame;
+mod run;
 mod handle;
 mod migrate;
 mod opening;
@@ -13,6 +15,8 @@ mod plan;
 mod policies;
 mod pre_install;
 mod providers;
+mod prepare;
+mod reading;
 mod refresh;
 mod rehearsal;
 mod result;
@@ -21,16 +25,17 @@ mod secrets;
 mod session;
 mod stack_context;
 mod targets;
+mod update;
 mod verdict;
 mod with_program;
 mod work;
 
 pub(crate) use engine_parts::EngineParts;
-pub(crate) use frame::Frame;
 pub use handle::Operation;
 pub use opening::Opening;
 pub use options::OperationOptions;
 pub use result::OperationResult;
+pub(crate) use run::OperationRun;
 pub(crate) use session::{Session, SessionLease};
 pub(crate) use stack_context::StackContext;
 

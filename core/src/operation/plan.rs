@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Frame, OperationKind};
+use super::{OperationKind, OperationRun};
 use crate::{
     COMPATIBLE_VERSION,
     error::{Error, Result},
@@ -10,7 +10,7 @@ use crate::{
     state::{Manifest, Snapshot},
 };
 
-impl Frame {
+impl OperationRun {
     /// Reads the plan that the options give, and says what the operation does about plans.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackwright_proto::pulumirpc::AnalyzerStackConfigureRequest;
 
-use super::Frame;
+use super::OperationRun;
 use crate::{
     error::{Error, ErrorKind, Result},
     event::EventPayload,
@@ -14,7 +14,7 @@ use crate::{
     provider::{EngineEndpoints as _, PluginOperation, Resolution, ResolutionRequest},
 };
 
-impl Frame {
+impl OperationRun {
     /// Loads the packs that the options name; `None` without any, and for operations that run no program.
     ///
     /// # Errors

@@ -2,12 +2,12 @@
 
 use crate::{
     monitor::recorded_packages,
-    operation::Frame,
+    operation::OperationRun,
     provider::{ProviderRegistry, ProviderWish},
     state::Base,
 };
 
-impl Frame {
+impl OperationRun {
     /// Has the plugins of the state's providers installed, where the host installs plugins. What cannot be installed is
     /// told of when it is needed.
     pub(super) async fn install_recorded(&self, registry: &ProviderRegistry, base: &Base) {

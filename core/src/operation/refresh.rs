@@ -1,94 +1,19 @@
-//! Refresh: read every recorded resource, record what is there, and cut what points to what is gone.
+//! Refresh: every record is read, with its program's registrations where the options ask for that.
 
-use std::sync::Arc;
+use super::{OperationRun, prepare::Prepared, reading::Reading};
+use crate::{error::Result, generator::Purpose, property::PropertyMap};
 
-use crate::{
-    error::{Error, Result},
-    executor::{Executor, ExecutorOptions, Step, run_in_order},
-    generator::Targeting,
-    operation::{Frame, OperationKind},
-    provider::ProviderRegistry,
-    state::{Base, Journal, Ledger, OperationId, Snapshot, StateRef, journal::NoJournal},
-    step::StepOp,
-};
-
-impl Frame {
-    /// Reads what the options ask for, or what asks for it itself, and returns the base as it is then.
-    ///
-    /// # Errors
-    /// When the rebuilt base cannot be recorded; failed reads have been reported to the control.
-    pub(super) async fn refresh_pass(
-        &self,
-        executor: &Arc<Executor>,
-        registry: &Arc<ProviderRegistry>,
-        base: Arc<Base>,
-        targeting: Option<&Targeting>,
-    ) -> Result<Arc<Base>> {
-        if self.options.reads_with_program(self.kind) {
-            return Ok(base);
+impl OperationRun {
+    /// Reads what there is and records it.
+    pub(super) async fn refresh(&self, prepared: Prepared) -> Result<Option<PropertyMap>> {
+        if self.options.refresh_program {
+            return self
+                .with_program(prepared, Purpose::Refresh, Reading::Nothing)
+                .await;
         }
-        let all = self.kind == OperationKind::Refresh || self.options.refresh;
-        // What is only going to be deleted need not be known as it is.
-        let updates = self.kind == OperationKind::Update;
-        let chosen = targeting.map(|targeting| targeting.chosen(base.records()));
-        let is_chosen = |position: usize| chosen.as_ref().is_none_or(|chosen| chosen[position]);
-        let records = base.records().iter().enumerate();
-        let wanted = records.filter(|(position, record)| {
-            let state = &record.state;
-            state.view_of.is_none() && (all || updates && state.refresh_before_update) && is_chosen(*position)
-        });
-        let wanted: Vec<StateRef> = wanted.map(|(_, record)| record.clone()).collect();
-        if wanted.is_empty() && !(all && self.kind == OperationKind::Refresh) {
-            return Ok(base);
+        if self.knows_targets(&prepared) {
+            self.read(prepared, Reading::Refresh).await;
         }
-        let journal = match executor.journal() {
-            Some(journal) => journal.clone(),
-            // A preview follows in memory what a refresh would record.
-            None => {
-                let resources = base
-                    .records()
-                    .iter()
-                    .map(|record| Arc::clone(&record.state))
-                    .collect();
-                let snapshot = Snapshot {
-                    resources,
-                    ..Snapshot::default()
-                };
-                Journal::start(Ledger::new(snapshot), Arc::new(NoJournal), executor.runtime())
-            }
-        };
-        // One that cannot be read does not keep the others from being read.
-        let options = ExecutorOptions {
-            continue_on_error: true,
-            ..*executor.options()
-        };
-        let reader = Arc::new(executor.with_options(options, Some(journal.clone())));
-        let providers = tokio::select! {
-            biased;
-            providers = registry.of_records(&base, wanted.iter().map(|record| &*record.state)) => providers,
-            // Nothing has been read, so there is nothing to record.
-            () = executor.control().terminated() => return Ok(base),
-        };
-        let mut steps = Vec::with_capacity(wanted.len());
-        for (record, provider) in wanted.into_iter().zip(providers) {
-            let state = Arc::clone(&record.state);
-            steps.extend(
-                Step::new(StepOp::Refresh, Some(record), Some(state))
-                    .map(|step| step.with_provider(provider)),
-            );
-        }
-        let free = vec![Vec::new(); steps.len()];
-        run_in_order(&reader, steps, &free).await;
-        let rebuilt = journal.with_ledger(Ledger::rebuild_base).ok_or_else(closed)?;
-        journal.append(OperationId(0), rebuilt).await?;
-        let records = journal
-            .with_ledger(|ledger| ledger.records().cloned().collect())
-            .ok_or_else(closed)?;
-        executor.absorb(&reader);
-        Base::new(records).map(|rebuilt| Arc::new(rebuilt.with_plugins(base.plugins())))
+        Ok(None)
     }
-}
-
-fn closed() -> Error {
-    Error::internal("the journal was closed during a refresh")
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Frame, OperationKind, OperationOptions, OperationResult, Session};
+use super::{OperationKind, OperationOptions, OperationResult, OperationRun, Session};
 use crate::{event::EventSink, plan::GivenPlan};
 
-impl Frame {
+impl OperationRun {
     /// Previews a strict operation and takes what was found for its plan; returns the result of a preview that failed.
     ///
     /// Nobody hears the events of the preview; what it says is said again when it fails.

@@ -10,7 +10,7 @@ use crate::{
     message::text_of_program,
     monitor::Monitor,
     monitor::RunInfo,
-    operation::{Frame, session::LAST_WORDS},
+    operation::{OperationRun, session::LAST_WORDS},
     program::ProgramContext,
     property::PropertyMap,
     runtime::Task,
@@ -19,7 +19,7 @@ use crate::{
 /// The message of an update whose stack has no program.
 pub(super) const NO_PROGRAM: &str = "the stack has no program to update from";
 
-impl Frame {
+impl OperationRun {
     /// Lets the session and the plugins know the monitor.
     fn own_monitor(&self, monitor: &Monitor) {
         self.session.own(|parts| {

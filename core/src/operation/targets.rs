@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Frame, options::told};
+use super::{OperationRun, options::told};
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
@@ -12,7 +12,7 @@ use crate::{
     urn::Urn,
 };
 
-impl Frame {
+impl OperationRun {
     /// Returns what the options say of which resources are worked on; `None` when they say nothing.
     pub(super) fn targeting(&self) -> Option<Arc<Targeting>> {
         let options = &self.options;

@@ -1,6 +1,6 @@
 //! How an operation ended, in one error and in a word to people.
 
-use super::Frame;
+use super::OperationRun;
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
@@ -62,7 +62,7 @@ impl Ending {
     }
 }
 
-impl Frame {
+impl OperationRun {
     /// Returns what messages call the operation, as the reference engine's do.
     pub(super) fn noun(&self) -> &'static str {
         if self.options.dry_run { "preview" } else { "update" }

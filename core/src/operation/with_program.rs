@@ -1,10 +1,16 @@
 //! Whether an operation runs a program, and what for; and states that it would not leave as they are.
 
-use super::{Frame, OperationKind, OperationOptions};
+use super::{
+    OperationKind, OperationOptions, OperationRun,
+    prepare::{Prepared, urns_of},
+    reading::Reading,
+};
 use crate::{
     error::{Error, Result},
-    generator::Purpose,
+    generator::{Generator, Purpose, Targeting},
+    property::PropertyMap,
     state::Snapshot,
+    urn::Urn,
 };
 
 impl OperationOptions {
@@ -25,7 +31,43 @@ impl OperationOptions {
     }
 }
 
-impl Frame {
+impl OperationRun {
+    /// Runs the program over what has been read, and all that follows from it; returns the stack's outputs.
+    pub(super) async fn with_program(
+        &self,
+        prepared: Prepared,
+        purpose: Purpose,
+        reading: Reading,
+    ) -> Result<Option<PropertyMap>> {
+        // A program may still register what the operation is about.
+        self.warn_of_idle_literals(prepared.targeting.as_deref(), |literal| {
+            !self.is_of_this_stack(literal)
+        });
+        let Some(prepared) = self.read(prepared, reading).await else {
+            return Ok(None);
+        };
+        let generator = self.generator(&prepared, purpose);
+        let outputs = self.run_program(&generator, prepared.info).await;
+        if !(self.control.has_failed() || self.control.is_cancelled()) {
+            self.check_targets(&generator, prepared.targeting.as_deref());
+        }
+        generator.keep_refusals();
+        Ok(outputs)
+    }
+
+    /// Reports targets that neither the records nor the program know.
+    fn check_targets(&self, generator: &Generator, targeting: Option<&Targeting>) {
+        let is_known = |urn: &Urn| generator.base().live(urn).is_some() || generator.is_registered(urn);
+        self.targets_exist(targeting, is_known);
+        self.warn_of_idle_literals(targeting, |literal| {
+            self.is_of_this_stack(literal) && !Urn::parse(literal).is_ok_and(|urn| is_known(&urn))
+        });
+        if targeting.is_some() {
+            let registered = generator.registered();
+            self.warn_of_idle_globs(targeting, urns_of(generator.base()).chain(&registered));
+        }
+    }
+
     /// Refuses to run a program beside snippets, which nobody would run: what they register would be deleted.
     pub(super) fn refuse_snippets(&self, snapshot: &Snapshot) -> Result<()> {
         let snippets = snapshot

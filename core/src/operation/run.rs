@@ -1,4 +1,4 @@
-//! The frame of every operation: lock, load, decrypt, journal, do the work, record, fold, unlock, report.
+//! The run of every operation: lock, load, decrypt, journal, do the work, record, fold, unlock, report.
 
 use std::{
     panic::{AssertUnwindSafe, resume_unwind},
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// One operation on its way.
-pub(crate) struct Frame {
+pub(crate) struct OperationRun {
     pub(crate) stack: Arc<StackContext>,
     pub(crate) kind: OperationKind,
     pub(crate) options: OperationOptions,
@@ -35,7 +35,7 @@ pub(crate) struct Frame {
     pub(crate) session: Session,
 }
 
-impl Frame {
+impl OperationRun {
     /// Runs the operation to its end. Whatever happens, the last event is the one that ends the stream.
     pub(crate) async fn run(mut self) -> OperationResult {
         if let Some(failed) = self.rehearse().await {
