@@ -298,8 +298,7 @@ impl Decoded {
             let line: RebaseLine<Rebase> = parse(text).map_err(|error| error.to_string())?;
             self.rebases.push(line.rebase);
         } else {
-            let entry: EntryFields = parse(text).map_err(|error| error.to_string())?;
-            entry.check()?;
+            let entry = EntryFields::read(text).map_err(|error| error.to_string())?;
             if let Some(last) = self.entries.last().filter(|last| last.sequence >= entry.sequence) {
                 return Err(format!(
                     "entry {} follows entry {}",

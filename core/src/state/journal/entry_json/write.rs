@@ -1,0 +1,163 @@
+//! Writing an entry.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use super::{
+    BaseRebuiltJson, BaseWrittenJson, BeginJson, DiffJson, FailureJson, Kind, MarkJson, OldJson, OutputsJson,
+    RefJson, SuccessJson,
+};
+use crate::{
+    event::{DetailedDiff, PropertyDiff},
+    property::json::SecretForm,
+    state::{JournalEntry, JournalRecord, deployment::RecordJson},
+};
+
+/// An entry that writes itself as JSON; how secrets stand in it is the form's matter.
+#[derive(Clone, Copy)]
+pub struct EntryJson<'a> {
+    entry: &'a JournalEntry,
+    form: SecretForm<'a>,
+    identifies: bool,
+}
+
+impl<'a> EntryJson<'a> {
+    /// Gives `entry` the form in which its secrets are to be written.
+    #[must_use]
+    pub const fn new(entry: &'a JournalEntry, form: SecretForm<'a>) -> Self {
+        Self {
+            entry,
+            form,
+            identifies: false,
+        }
+    }
+
+    /// Names old records by URN and id, too.
+    #[must_use]
+    pub const fn identifying(self) -> Self {
+        Self {
+            identifies: true,
+            ..self
+        }
+    }
+}
+
+impl Serialize for EntryJson<'_> {
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one arm for each kind of entry, each a list of members"
+    )]
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self {
+            entry,
+            form,
+            identifies,
+        } = *self;
+        let (sequence, operation) = (entry.sequence, entry.operation);
+        let record = |state| RecordJson::new(state, form);
+        let named = |state| RefJson::new(state, form);
+        match &entry.record {
+            JournalRecord::Begin {
+                op,
+                pending,
+                old,
+                new,
+                keys,
+                diffs,
+                detailed_diff,
+            } => BeginJson {
+                sequence,
+                operation,
+                kind: Kind::Begin,
+                op: *op,
+                pending: *pending,
+                old: old.as_ref().map(|old| OldJson::new(old, identifies)),
+                state: new.as_deref().map(record),
+                keys: keys.clone(),
+                diffs: diffs.clone(),
+                detailed_diff: detailed_diff.as_ref().map(described),
+            }
+            .serialize(serializer),
+            JournalRecord::Success {
+                op,
+                result_op,
+                removed,
+                marked,
+                new,
+                in_place,
+                elided,
+                untargeted,
+                skipped_create,
+                view,
+            } => SuccessJson {
+                sequence,
+                operation,
+                kind: Kind::Success,
+                op: *op,
+                result_op: Some(*result_op),
+                removed: removed.clone(),
+                marked: marked
+                    .iter()
+                    .map(|(id, mark)| MarkJson {
+                        id: *id,
+                        mark: (*mark).into(),
+                    })
+                    .collect(),
+                new: new.as_ref().map(named),
+                in_place: *in_place,
+                elided: *elided,
+                persisted_refresh: entry.record.is_persisted_refresh(),
+                deleted_by_refresh: entry.record.is_deleted_by_refresh(),
+                untargeted: *untargeted,
+                skipped_create: skipped_create.is_some(),
+                state: skipped_create.as_deref().map(record),
+                view: *view,
+            }
+            .serialize(serializer),
+            JournalRecord::Failure { op } => FailureJson {
+                sequence,
+                operation,
+                kind: Kind::Failure,
+                op: *op,
+            }
+            .serialize(serializer),
+            JournalRecord::Outputs { new, elided } => OutputsJson {
+                sequence,
+                operation,
+                kind: Kind::Outputs,
+                new: named(new),
+                elided: *elided,
+            }
+            .serialize(serializer),
+            JournalRecord::BaseWritten { resources } => BaseWrittenJson {
+                sequence,
+                operation,
+                kind: Kind::BaseWritten,
+                records: resources.iter().map(named).collect(),
+            }
+            .serialize(serializer),
+            JournalRecord::BaseRebuilt {
+                order,
+                repaired,
+                clear_pending,
+            } => BaseRebuiltJson {
+                sequence,
+                operation,
+                kind: Kind::BaseRebuilt,
+                order: order.clone(),
+                records: repaired.iter().map(named).collect(),
+                clear_pending: *clear_pending,
+            }
+            .serialize(serializer),
+        }
+    }
+}
+
+fn described(detailed: &DetailedDiff) -> BTreeMap<String, DiffJson> {
+    let described = |(path, diff): (&String, &PropertyDiff)| {
+        let PropertyDiff { kind, input_diff } = *diff;
+        (path.clone(), DiffJson { kind, input_diff })
+    };
+    detailed.iter().map(described).collect()
+}
