@@ -14,6 +14,11 @@ pub type Key = SmolStr;
 pub struct PropertyMap(Option<Arc<Vec<(Key, PropertyValue)>>>);
 
 impl PropertyMap {
+    /// Tells whether both are one map: a clone shares the content until either changes.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        matches!((&self.0, &other.0), (Some(own), Some(other)) if Arc::ptr_eq(own, other))
+    }
+
     /// Creates an empty map; allocates nothing.
     #[must_use]
     pub const fn new() -> Self {

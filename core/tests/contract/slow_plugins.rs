@@ -194,10 +194,16 @@ async fn calls_that_hold_all_slots_for_long_are_named_in_a_warning() {
         .build()
         .unwrap();
     let stack = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
-    let program = from_fn(|context| async move {
-        let calls = ["waits", "queues"].map(|name| context.monitor.register(resource(name, "1")));
-        futures::future::try_join_all(calls).await?;
-        Ok(())
+    let asked = Arc::clone(&provider);
+    let program = from_fn(move |context| {
+        let asked = Arc::clone(&asked);
+        async move {
+            let holds = context.monitor.register(resource("waits", "1"));
+            asked.entered.notified().await;
+            let queues = context.monitor.register(resource("queues", "1"));
+            futures::future::try_join(holds, queues).await?;
+            Ok(())
+        }
     });
     let options = OperationOptions {
         parallel: 1,

@@ -69,7 +69,8 @@ impl Adapter {
     pub(crate) fn unconfigured(&self) -> Self {
         Self::new(
             Arc::clone(&self.0.backend),
-            Capabilities::all(),
+            // Questions about its configuration still reach it.
+            self.said(),
             AdapterOptions {
                 unconfigured: true,
                 ..self.0.options
@@ -106,12 +107,14 @@ impl Adapter {
 
     /// Tells whether names that the engine proposes are heeded. What cannot be configured has not said that they are not.
     pub(crate) async fn supports_autonaming(&self) -> bool {
-        self.0.options.unconfigured
-            || self.said().supports_autonaming
-            || self
-                .capabilities()
-                .await
-                .map_or(true, |capabilities| capabilities.supports_autonaming)
+        let said = self.said().supports_autonaming;
+        if said || self.0.options.unconfigured {
+            return true;
+        }
+        match self.0.backend.call(Call::Understands).await {
+            Ok(Reply::Understands(settled)) => settled.is_some_and(|settled| settled.supports_autonaming),
+            _ => true,
+        }
     }
 
     async fn call(&self, mut call: Call) -> ProviderResult<Reply> {
@@ -191,5 +194,82 @@ struct Failed(ProviderError);
 impl ProviderBackend for Failed {
     async fn call(&self, _call: Call) -> ProviderResult<Reply> {
         Err(self.0.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::{
+        property::{PropertyMap, PropertyValue},
+        urn::Urn,
+    };
+
+    /// Keeps what it is called with, and has no method for it.
+    #[derive(Default)]
+    struct Recording(Mutex<Vec<Call>>);
+
+    #[async_trait::async_trait]
+    impl ProviderBackend for Recording {
+        async fn call(&self, call: Call) -> ProviderResult<Reply> {
+            self.0.lock().unwrap().push(call.clone());
+            call.without_method()
+        }
+    }
+
+    fn secrets() -> PropertyMap {
+        let list = vec!["plain".into(), PropertyValue::secret("hunter2".into())];
+        [("list", list.into())].into_iter().collect()
+    }
+
+    fn declining() -> (Arc<Recording>, Adapter) {
+        let backend = Arc::new(Recording::default());
+        let capabilities = Capabilities {
+            accept_secrets: false,
+            ..Capabilities::all()
+        };
+        let adapter = Adapter::new(Arc::clone(&backend) as _, capabilities, AdapterOptions::default());
+        (backend, adapter)
+    }
+
+    #[tokio::test]
+    async fn a_question_about_an_unknown_configuration_has_no_secrets_for_a_provider_that_declines_them() {
+        let (backend, adapter) = declining();
+        let request = DiffRequest {
+            urn: Urn::root_stack("dev", "shop"),
+            resource_type: "pulumi:providers:files".into(),
+            name: "files".to_owned(),
+            id: "1".into(),
+            old_inputs: secrets(),
+            old_outputs: secrets(),
+            news: secrets(),
+            ignore_changes: Vec::new(),
+            preview: true,
+        };
+        adapter.unconfigured().diff_config(request).await.unwrap();
+        let calls = std::mem::take(&mut *backend.0.lock().unwrap());
+        let sent = calls.into_iter().find_map(|call| match call {
+            Call::DiffConfig(request) => Some([request.old_inputs, request.old_outputs, request.news]),
+            _ => None,
+        });
+        assert!(sent.unwrap().iter().all(|map| !map.contains_secrets()));
+    }
+
+    #[tokio::test]
+    async fn a_configuration_that_is_not_checked_keeps_its_marks_where_they_were() {
+        let (_backend, adapter) = declining();
+        let request = CheckRequest {
+            urn: Urn::root_stack("dev", "shop"),
+            resource_type: "pulumi:providers:files".into(),
+            name: "files".to_owned(),
+            olds: None,
+            news: secrets(),
+            random_seed: Vec::new(),
+            preview: false,
+            autonaming: None,
+        };
+        assert_eq!(adapter.check_config(request).await.unwrap().inputs, secrets());
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Marks {
     inputs: Option<PropertyMap>,
     /// The outputs likewise.
     outputs: Option<PropertyMap>,
+    /// The inputs of a configuration without their marks: one that is not checked comes back as this.
+    unchecked: Option<PropertyMap>,
     /// Whether all of the answer may come from a secret.
     all: bool,
 }
@@ -22,7 +24,12 @@ impl Marks {
     pub(super) fn take(call: &mut Call) -> Self {
         let mut marks = Self::default();
         match call {
-            Call::CheckConfig(request) | Call::Check(request) => {
+            Call::CheckConfig(request) => {
+                request.olds.as_mut().and_then(unmark);
+                marks.inputs = unmark(&mut request.news);
+                marks.unchecked = Some(request.news.clone());
+            }
+            Call::Check(request) => {
                 request.olds.as_mut().and_then(unmark);
                 marks.inputs = unmark(&mut request.news);
             }
@@ -80,7 +87,12 @@ impl Marks {
             error
         })?;
         match &mut reply {
-            Reply::Check(response) => self.mark_inputs(&mut response.inputs),
+            Reply::Check(response) => match (&self.inputs, &self.unchecked) {
+                (Some(sent), Some(unchecked)) if response.inputs.is_shared_with(unchecked) => {
+                    response.inputs = sent.clone();
+                }
+                _ => self.mark_inputs(&mut response.inputs),
+            },
             Reply::Create(response) => self.mark_outputs(&mut response.outputs),
             Reply::Update(response) => self.mark_outputs(&mut response.outputs),
             Reply::Read(response) => {

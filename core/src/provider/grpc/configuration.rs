@@ -9,7 +9,7 @@ use super::{
     GrpcProvider,
     resource::{check_response, diff_response},
     status::is_unknown_call,
-    values::{Unknowns, encode, sending},
+    values::{Unknowns, encode, sending_plain},
 };
 use crate::{
     property::{
@@ -74,9 +74,9 @@ impl GrpcProvider {
             r#type: request.resource_type.to_string(),
             olds: encode(
                 request.olds.as_ref().unwrap_or(&PropertyMap::new()),
-                &sending("olds", capabilities, Unknowns::Keep),
+                &sending_plain("olds", capabilities),
             )?,
-            news: encode(&request.news, &sending("news", capabilities, Unknowns::Keep))?,
+            news: encode(&request.news, &sending_plain("news", capabilities))?,
             ..pulumirpc::CheckRequest::default()
         };
         match self.client().check_config(message).await {
@@ -90,7 +90,7 @@ impl GrpcProvider {
     }
 
     pub(super) async fn diff_configuration(&self, request: DiffRequest) -> ProviderResult<DiffResponse> {
-        let options = |label| sending(label, self.capabilities_without_configuration(), Unknowns::Keep);
+        let options = |label| sending_plain(label, self.capabilities_without_configuration());
         let message = pulumirpc::DiffRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),

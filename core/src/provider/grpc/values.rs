@@ -45,6 +45,14 @@ pub(super) const fn sending(
     }
 }
 
+/// As [`sending`], for questions about a configuration. They come before Configure, so their values are plain.
+pub(super) const fn sending_plain(label: &'static str, capabilities: Capabilities) -> EncodeOptions {
+    EncodeOptions {
+        keep_secrets: false,
+        ..sending(label, capabilities, Unknowns::Keep)
+    }
+}
+
 /// As [`sending`], for values that the provider has seen before: assets shrink to their hashes.
 pub(super) const fn sending_recorded(
     label: &'static str,
