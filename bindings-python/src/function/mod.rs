@@ -110,7 +110,7 @@ impl Caller {
                 .and_then(|arguments| callable.bind(py).call1(arguments.bind(py)))
                 .and_then(|returned| read(&returned))
                 .map_err(|raised| fail(py, name, &raised));
-            // Nobody is interested any more when the engine gave the call up.
+            // The receiver is gone when the engine gave the call up.
             let _delivered = sender.send(answer);
         };
         self.context.pool.push(Box::new(work))

@@ -1,5 +1,5 @@
-//! The one method by which the engine reaches a provider, whatever transports the call: typed code of the host, a process
-//! over gRPC, a table of C functions, an object of another language.
+//! The one method by which the engine reaches a provider: typed code of the host, a process over gRPC, a table of C functions
+//! or an object of another language transports the call.
 
 use async_trait::async_trait;
 

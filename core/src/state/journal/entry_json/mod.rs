@@ -11,8 +11,8 @@
 //! | `base-written` | `records` `[{id, state}]` |
 //! | `base-rebuilt` | `order` `[id]`; `records` (the repaired ones) `[{id, state}]`; `clearPending` |
 //!
-//! A record's JSON is that of deployments. An old record is named by its identity alone: whoever has read the entries
-//! before it, over the base's records 0, 1, 2…, has its content. In stores its `urn` and `resourceId` stand beside that, for a
+//! A record's JSON is that of deployments. An old record is named by its identity alone: the entries before it,
+//! over the base's records 0, 1, 2…, have its content. In stores its `urn` and `resourceId` stand beside that, for a
 //! journal whose base is gone.
 
 mod read;
