@@ -1,30 +1,28 @@
-//! The step executor: what each kind of step does, and in which order and how many at a time.
+//! The step executor: the effect of each kind of step, in which order steps run, and how many at a time.
+//!
+//! [`Executor`] drives steps through its parts: [`CallLimits`] the number of calls, [`Applier`] the calls of providers,
+//! [`Recorder`] the journal, [`Reporter`] events and counts, `views` the steps on views.
 
 mod apply;
+mod call_limits;
 mod control;
-mod heed;
 mod outcome;
-mod record;
-mod refresh;
-mod report;
+mod recorder;
+mod reporter;
 mod run;
+mod sanitize;
 mod schedule;
 mod slots;
 mod step;
 mod views;
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
-};
-
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 use crate::{
     diagnostic::Diagnostic,
-    event::{ChangeCounts, EventSink, StepResult},
+    event::EventSink,
     resource::ResourceState,
-    runtime::{Runtime, Timestamp},
+    runtime::Runtime,
     state::{Journal, StateRef},
     urn::Urn,
 };
@@ -34,14 +32,14 @@ pub(crate) use outcome::{StepFailure, StepOutcome};
 pub(crate) use schedule::run_in_order;
 pub(crate) use step::{Step, StepDetail, is_default_provider_name};
 
-use slots::{Call, Counting, Slot, Slots, StallReport};
-use views::ViewBook;
+use apply::Applier;
+use call_limits::CallLimits;
+use recorder::Recorder;
+use reporter::Reporter;
+use sanitize::Sanitizer;
+use slots::{Slot, StallReport};
 
-/// How many calls of Check and Diff may run at a time for each step that may: they are cheap, but a provider must not get
-/// thousands at once.
-const QUESTIONS_PER_STEP: usize = 16;
-
-/// What the user's options say to the executor.
+/// The options of an operation that the executor depends on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ExecutorOptions {
     /// Nothing is created, changed, deleted or written.
@@ -52,34 +50,22 @@ pub(crate) struct ExecutorOptions {
     pub continue_on_error: bool,
     /// Protected resources may be deleted.
     pub ignore_protect: bool,
-    /// The steps are a refresh of their own: what they come to is reported and counted.
+    /// The operation is a refresh: the results of its steps are reported and counted.
     pub reports_refresh: bool,
-    /// What a refresh came to is told from its outputs alone, without asking the provider for a diff.
+    /// The result of a refresh is decided by its outputs alone, without a Diff of the provider.
     pub compares_outputs: bool,
     /// Calls of every provider may wait for later registrations, also where the provider does not declare it.
     pub waits_for_registrations: bool,
 }
 
-/// Runs steps: announces each, calls its provider, records what came of it, and reports it.
+/// Runs steps: announces each, calls its provider, records the result, and reports it.
 ///
-/// The order is fixed: the beginning is durable before the provider is called, and the end before anybody learns of it.
+/// The order is fixed: the beginning is durable before the provider is called, and the end before it is reported.
 pub(crate) struct Executor {
-    options: ExecutorOptions,
     runtime: Runtime,
-    events: EventSink,
-    /// `None` during previews, which record nothing.
-    journal: Option<Journal>,
-    control: Control,
-    slots: Slots,
-    questions: Slots,
-    counts: ChangeCounts,
-    steps: AtomicU64,
-    maybe_corrupt: AtomicBool,
-    /// Steps that changed something, as the result shows them.
-    changed: Mutex<Vec<StepResult>>,
-    views: ViewBook,
-    /// What this run has registered or read, for `getResource`.
-    published: Mutex<FxHashMap<Urn, StateRef>>,
+    applier: Applier,
+    recorder: Recorder,
+    reporter: Reporter,
 }
 
 impl Executor {
@@ -96,48 +82,57 @@ impl Executor {
             let events = events.clone();
             Arc::new(move |text| events.diagnostic(Diagnostic::warning(text)))
         };
-        let questions = options.parallel.saturating_mul(QUESTIONS_PER_STEP);
-        let questions = Slots::new(questions, runtime.clone(), Arc::clone(&report));
-        let slots = Slots::new(options.parallel, runtime.clone(), report);
         Self {
-            options,
+            applier: Applier {
+                options,
+                clock: Arc::clone(&runtime.clock),
+                limits: CallLimits::new(&options, &runtime, report),
+                sanitizer: Sanitizer::new(events.redactor().clone(), options.preview),
+                control: control.clone(),
+            },
+            recorder: Recorder::new(journal, control.clone()),
+            reporter: Reporter::new(options, Arc::clone(&runtime.clock), events, control),
             runtime,
-            events,
-            journal,
-            control,
-            slots,
-            questions,
-            counts: ChangeCounts::new(),
-            steps: AtomicU64::new(0),
-            maybe_corrupt: AtomicBool::new(false),
-            changed: Mutex::default(),
-            views: ViewBook::default(),
-            published: Mutex::default(),
         }
+    }
+
+    /// Returns an executor with other options and maybe another journal, but the same events, switches, slots and views.
+    #[must_use]
+    pub(crate) fn with_options(&self, options: ExecutorOptions, journal: Option<Journal>) -> Self {
+        let (runtime, events) = (self.runtime.clone(), self.events().clone());
+        let mut other = Self::new(options, runtime, events, journal, self.control().clone());
+        other.applier.limits = self.applier.limits.clone();
+        other.recorder.views = self.recorder.views.clone();
+        other
+    }
+
+    /// Takes over the counts and the steps of another executor of the same run.
+    pub(crate) fn absorb(&self, other: &Self) {
+        self.reporter.absorb(&other.reporter);
     }
 
     /// Returns the options.
     #[must_use]
     pub(crate) fn options(&self) -> &ExecutorOptions {
-        &self.options
+        &self.applier.options
     }
 
-    /// Returns what starts, stops and ends the run.
+    /// Returns the switches that stop and end the run.
     #[must_use]
     pub(crate) fn control(&self) -> &Control {
-        &self.control
+        &self.applier.control
     }
 
     /// Returns where events go.
     #[must_use]
     pub(crate) fn events(&self) -> &EventSink {
-        &self.events
+        self.reporter.events()
     }
 
     /// Returns the journal; `None` during previews.
     #[must_use]
     pub(crate) fn journal(&self) -> Option<&Journal> {
-        self.journal.as_ref()
+        self.recorder.journal.as_ref()
     }
 
     /// Returns the runtime.
@@ -146,22 +141,22 @@ impl Executor {
         &self.runtime
     }
 
-    /// Tells whether nothing may be changed.
+    /// Returns the reporter of the steps.
+    #[must_use]
+    pub(crate) fn reporter(&self) -> &Reporter {
+        &self.reporter
+    }
+
+    /// Returns the sanitizer of values.
+    #[must_use]
+    pub(crate) fn sanitizer(&self) -> &Sanitizer {
+        &self.applier.sanitizer
+    }
+
+    /// Returns whether nothing may be changed.
     #[must_use]
     pub(crate) fn is_preview(&self) -> bool {
-        self.options.preview
-    }
-
-    /// Returns what has been counted so far.
-    #[must_use]
-    pub(crate) fn counts(&self) -> &ChangeCounts {
-        &self.counts
-    }
-
-    /// Tells whether a failed call left the state of some real thing unknown.
-    #[must_use]
-    pub(crate) fn maybe_corrupt(&self) -> bool {
-        self.maybe_corrupt.load(Ordering::Relaxed)
+        self.options().preview
     }
 
     /// Returns a resource that this run has registered or read.
@@ -170,93 +165,44 @@ impl Executor {
         self.published_record(urn).map(|record| record.state)
     }
 
-    /// The same with its identity in the journal.
+    /// Returns the record of a resource that this run has registered or read.
     pub(crate) fn published_record(&self, urn: &Urn) -> Option<StateRef> {
-        self.published
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(urn)
-            .cloned()
+        self.recorder.published(urn)
     }
 
     /// Returns all resources that this run has registered or read, in the order of their URNs.
     pub(crate) fn all_published(&self) -> Vec<Arc<ResourceState>> {
-        let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut states: Vec<_> = published
-            .values()
-            .map(|record| Arc::clone(&record.state))
-            .collect();
-        drop(published);
-        states.sort_unstable_by(|left, right| left.urn.as_str().cmp(right.urn.as_str()));
-        states
+        self.recorder.all_published()
     }
 
+    /// Adds a resource that this run has registered or read.
     pub(crate) fn publish(&self, record: &StateRef) {
-        self.published
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(record.state.urn.clone(), record.clone());
+        self.recorder.publish(record);
     }
 
-    /// Takes the steps that changed something or failed, in the order in which they ended.
-    #[must_use]
-    pub(crate) fn take_steps(&self) -> Vec<StepResult> {
-        std::mem::take(&mut *self.changed.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Sets the views of the records: those among `records`.
+    pub(crate) fn set_views(&self, records: &[StateRef]) {
+        self.recorder.views.fill(records);
     }
 
-    /// Returns an executor with other options and maybe another journal, but the same events, switches and slots.
-    #[must_use]
-    pub(crate) fn with_options(&self, options: ExecutorOptions, journal: Option<Journal>) -> Self {
-        let (runtime, events) = (self.runtime.clone(), self.events.clone());
-        Self {
-            views: self.views.clone(),
-            slots: self.slots.clone(),
-            questions: self.questions.clone(),
-            ..Self::new(options, runtime, events, journal, self.control.clone())
-        }
-    }
-
-    /// Takes over what another executor of the same run has counted and done.
-    pub(crate) fn absorb(&self, other: &Self) {
-        self.counts.merge(&other.counts);
-        self.maybe_corrupt
-            .fetch_or(other.maybe_corrupt(), Ordering::Relaxed);
-        let mut changed = other.take_steps();
-        self.changed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .append(&mut changed);
-    }
-
-    /// Says something to people.
+    /// Emits a diagnostic.
     pub(crate) fn diagnose(&self, diagnostic: Diagnostic) {
-        self.events.diagnostic(diagnostic);
-    }
-
-    pub(crate) fn now(&self) -> Timestamp {
-        self.runtime.clock.now()
+        self.events().diagnostic(diagnostic);
     }
 
     /// Waits until one more Check, Diff or other question about a resource may be put. `waits` is what the provider
     /// declares.
-    pub(crate) async fn question(&self, urn: &Urn, method: &'static str, waits: bool) -> Slot {
-        self.questions
-            .acquire(self.counted_call(urn, method, waits))
-            .await
+    pub(crate) fn question(
+        &self,
+        urn: &Urn,
+        method: &'static str,
+        waits: bool,
+    ) -> impl Future<Output = Slot> + Send {
+        self.applier.limits.question(urn, method, waits)
     }
 
-    fn counted_call(&self, urn: &Urn, method: &'static str, waits: bool) -> Call {
-        // No Construct is ever in flight: components of plugins are refused.
-        let below_construct = false;
-        Call {
-            urn: urn.clone(),
-            method,
-            counting: Counting::of(waits || self.options.waits_for_registrations, below_construct),
-        }
-    }
-
-    /// Resolves when running provider calls are to be given up.
-    pub(crate) async fn terminated(&self) {
-        self.control.terminated().await;
+    /// Resolves when running provider calls are to be abandoned.
+    pub(crate) fn terminated(&self) -> impl Future<Output = ()> + Send {
+        self.control().terminated()
     }
 }

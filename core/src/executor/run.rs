@@ -5,7 +5,11 @@ use std::sync::Arc;
 use crate::{
     diagnostic::{Diagnostic, Severity},
     event::OperationStatus,
-    executor::{Executor, Step, StepFailure, StepOutcome, outcome::Applied, slots::Call},
+    executor::{
+        Executor, Step, StepFailure, StepOutcome,
+        outcome::Applied,
+        views::{self, ViewRunner},
+    },
     message::Message,
     provider::{ProviderStatus, PublishedView},
     resource::ResourceState,
@@ -20,7 +24,7 @@ impl Executor {
     /// The failure of the step that failed, after it has been reported and recorded.
     #[expect(
         clippy::manual_async_fn,
-        reason = "it would keep its argument twice, and very many run at the same time"
+        reason = "its future would hold the argument twice, and very many run at the same time"
     )]
     pub(crate) fn run_chain(
         &self,
@@ -30,7 +34,7 @@ impl Executor {
             let mut outcome = StepOutcome::default();
             for step in &mut chain {
                 if let (StepOp::Replace, Some(created)) = (step.op, &outcome.new) {
-                    // The marker shows what was created, and that the old copy waits for its deletion.
+                    // The marker shows the new copy, and that the old one waits for its deletion.
                     step.new = Some(Arc::clone(&created.state));
                     mark_old(step);
                 }
@@ -46,86 +50,56 @@ impl Executor {
 
     /// Runs one step: announcement, beginning, the provider's call, end, report.
     ///
-    /// The step is borrowed, and its record is not held twice: very many may be on their way at the same time.
+    /// The step is borrowed, and its record is not held twice: very many may run at the same time.
     ///
     /// # Errors
     /// The step's failure, after it has been reported and recorded.
     pub(crate) async fn run_step(&self, step: &mut Step) -> Result<StepOutcome, StepFailure> {
-        let slot = match self.counted_step(step) {
-            Some(call) => Some(self.slots.acquire(call).await),
-            None => None,
-        };
-        if self.control.is_stopped() {
+        let slot = self.applier.limits.step(step).await;
+        if self.control().is_stopped() {
             return Err(StepFailure::cancelled());
         }
         step.started = self.runtime.clock.elapsed();
-        self.emit_pre(step);
-        self.open_views(step);
-        let operation = self.begin(step).await?;
-        // Not a match around what follows: its subject would be held as long as that waits. And in a room of its own,
-        // which is gone while very many wait for their beginning or their end to be durable.
-        let mut applied = match Box::pin(self.applied(step)).await {
+        self.reporter.report_start(step);
+        views::open(step, &self.recorder.views);
+        let operation = self.recorder.begin(step).await?;
+        // Not a match around what follows: its subject would be held as long as that waits. And boxed, so that the memory
+        // of the call is free while very many steps wait for their beginning or their end to be durable.
+        let mut applied = match Box::pin(self.applier.apply(step)).await {
             Ok(applied) => applied,
-            Err(failure) => return Box::pin(self.failed(step, operation, failure)).await,
+            Err(failure) => return Box::pin(self.fail(step, operation, failure)).await,
         };
-        // The provider has done its work: another may begin while this end becomes durable. Where the step
-        // failed all the same, nothing may begin before that is known.
+        // The provider has finished: another step may begin while this end becomes durable. Where the step failed
+        // nevertheless, nothing may begin before that is known.
         let _held = slot.filter(|_| applied.partial_failure.is_some());
         self.succeed(step, operation, &mut applied).await
     }
 
     /// Records and reports that a step has failed.
-    async fn failed(
+    async fn fail(
         &self,
         step: &Step,
         operation: OperationId,
         failure: StepFailure,
     ) -> Result<StepOutcome, StepFailure> {
-        let published = self.close_views(step);
+        let published = views::close(step, &self.reporter);
         let removes = step.new.is_none();
         let (before, after) = match removes {
             true => (published, Vec::new()),
             false => (Vec::new(), published),
         };
-        self.follow_failed(step, before).await?;
-        // How a call ends that was given up is not known, nor what one did that got no readable answer: its beginning
-        // stays on record.
-        let given_up =
-            self.control.is_terminated() && failure.provider_status == Some(ProviderStatus::Cancelled);
-        if !(given_up || failure.hides_a_change(step.op)) {
-            self.record(operation, JournalRecord::Failure { op: step.op })
-                .await?;
+        self.views().follow_failed(step, before).await?;
+        // The outcome of an abandoned call is not known, nor that of one without a readable answer: the beginning stays
+        // on record.
+        let abandoned =
+            self.control().is_terminated() && failure.provider_status == Some(ProviderStatus::Cancelled);
+        if !(abandoned || failure.hides_a_change(step.op)) {
+            let record = JournalRecord::Failure { op: step.op };
+            self.recorder.record(operation, record).await?;
         }
-        self.report_failure(step, &failure);
-        self.follow_failed(step, after).await?;
+        self.reporter.report_failure(step, &failure);
+        self.views().follow_failed(step, after).await?;
         Err(failure)
-    }
-
-    /// Does the step's work, and finds out what a refresh came to.
-    async fn applied(&self, step: &mut Step) -> Result<Applied, StepFailure> {
-        let mut applied = self.apply(step).await?;
-        if self.tells_of_refresh(step)
-            && let Some((diffs, detailed)) = self.refresh_result(step, &mut applied).await?
-        {
-            step.diffs = diffs;
-            step.detailed_diff = detailed;
-        }
-        Ok(applied)
-    }
-
-    /// Returns the provider's call that the step makes; `None` where it takes no slot.
-    fn counted_step(&self, step: &Step) -> Option<Call> {
-        let provider = step.provider.as_ref().filter(|_| self.works(step))?;
-        let waits = provider.waits_for_registrations;
-        Some(self.counted_call(&step.urn, step.op.method()?, waits))
-    }
-
-    /// Tells whether a provider works for the step.
-    pub(super) fn works(&self, step: &Step) -> bool {
-        let Some(subject) = step.subject() else {
-            return false;
-        };
-        subject.custom && !subject.is_provider() && step.provider.is_some() && step.op != StepOp::Same
     }
 
     async fn succeed(
@@ -134,42 +108,42 @@ impl Executor {
         operation: OperationId,
         applied: &mut Applied,
     ) -> Result<StepOutcome, StepFailure> {
+        let recorder = &self.recorder;
         let result_op = applied.result_op.unwrap_or(step.op);
         let new = applied.new.take().map(|state| mark_secrets(step, state));
         if new.is_some() {
             self.warn_of_secret_id(step);
         }
-        let new = new.map(|state| self.identify(step, state));
-        if let (Some(new), Some(asked)) = (&new, &mut step.new) {
-            // What was asked for has become what there is; nobody needs the former any more.
-            asked.clone_from(&new.state);
+        let new = new.map(|state| recorder.identify(step, state));
+        if let (Some(new), Some(goal)) = (&new, &mut step.new) {
+            // The goal has become the record, and is no longer needed.
+            goal.clone_from(&new.state);
         }
-        let mut published = self.close_views(step);
-        let dismisses = new.is_none() && !step.detail.goes_along;
+        let mut published = views::close(step, &self.reporter);
+        let removes = new.is_none() && !step.detail.is_cascaded;
         let mut of_views = None;
-        if dismisses && (!published.is_empty() || self.has_views(step)) {
+        if removes && (!published.is_empty() || recorder.views.has_of_old(step)) {
             let published = std::mem::take(&mut published);
-            of_views = Box::pin(self.dismiss_views(step, result_op, published)).await?;
+            of_views = Box::pin(self.views().dismiss(step, result_op, published)).await?;
         }
-        for guest in step.along.iter().filter(|guest| self.has_views(guest)) {
-            Box::pin(self.dismiss_views(guest, guest.op, Vec::new())).await?;
+        let cascaded = step.cascaded.iter();
+        for deletion in cascaded.filter(|deletion| recorder.views.has_of_old(deletion)) {
+            Box::pin(self.views().dismiss(deletion, deletion.op, Vec::new())).await?;
         }
-        let end = self.end(step, result_op, new.as_ref());
-        self.record(operation, end).await?;
+        let end = recorder.end(step, result_op, new.as_ref());
+        recorder.record(operation, end).await?;
         let exists = step.op != StepOp::Replace && !step.detail.skipped_create;
         if let Some(new) = new.as_ref().filter(|_| exists) {
-            self.publish(new);
+            recorder.publish(new);
         }
         for warning in applied.warnings.drain(..) {
             self.diagnose(Diagnostic::new(Severity::Warning, warning).about(step.urn.clone()));
         }
         mark_old(step);
         let Some(message) = applied.partial_failure.take() else {
-            self.count(step, result_op, new.as_ref());
-            let kept = self.keep(step, result_op, new.as_ref());
-            self.emit_outputs(step, result_op, new.as_ref(), kept);
+            self.reporter.report_success(step, result_op, new.as_ref());
             self.follow(step, new.as_ref(), published).await?;
-            // The record is gone, as its provider says; the failed step of a view fails the deletion all the same.
+            // The resource is removed, as its provider answered; the failed step of a view fails the deletion nevertheless.
             return of_views.map_or_else(|| Ok(StepOutcome { new }), Err);
         };
         let failure = StepFailure {
@@ -177,12 +151,12 @@ impl Executor {
             ..StepFailure::new(message)
         };
         step.new = new.as_ref().map(|new| Arc::clone(&new.state));
-        self.report_failure(step, &failure);
+        self.reporter.report_failure(step, &failure);
         self.follow(step, new.as_ref(), published).await?;
         Err(failure)
     }
 
-    /// Runs what is to be done to the views of a resource that has a record.
+    /// Runs the steps on the views of a resource that has a record.
     async fn follow(
         &self,
         step: &Step,
@@ -190,31 +164,55 @@ impl Executor {
         published: Vec<PublishedView>,
     ) -> Result<(), StepFailure> {
         match new {
-            // Rare, and much to hold.
-            Some(new) if !published.is_empty() || self.has_views(step) => {
-                Box::pin(self.follow_views(step, new, published)).await
+            // Boxed: rare, and large.
+            Some(new) if !published.is_empty() || self.recorder.views.has_of_old(step) => {
+                Box::pin(self.views().follow(step, new, published)).await
             }
             _ => Ok(()),
         }
     }
 
-    /// Ids are never secret, whatever a resource's options ask for.
+    fn views(&self) -> ViewRunner<'_> {
+        ViewRunner {
+            recorder: &self.recorder,
+            reporter: &self.reporter,
+            sanitizer: &self.applier.sanitizer,
+        }
+    }
+
+    /// Records and reports the outputs that a component or the stack registered.
+    ///
+    /// # Errors
+    /// When the entry cannot be made durable.
+    pub(crate) async fn record_outputs(
+        &self,
+        step: &Step,
+        new: StateRef,
+        unchanged: bool,
+    ) -> Result<(), StepFailure> {
+        self.recorder.publish(&new);
+        let record = JournalRecord::Outputs {
+            new: new.clone(),
+            elided: unchanged,
+        };
+        self.recorder.record(OperationId(0), record).await?;
+        self.reporter.report_outputs(step, &new);
+        Ok(())
+    }
+
+    /// Warns of an id that is to be secret: ids never are.
     fn warn_of_secret_id(&self, step: &Step) {
         let Some(new) = step.new.as_ref().filter(|_| step.op != StepOp::Replace) else {
             return;
         };
-        if new
-            .options
-            .additional_secret_outputs
-            .iter()
-            .any(|name| name == "id")
-        {
+        let mut secret = new.options.additional_secret_outputs.iter();
+        if secret.any(|name| name == "id") {
             self.diagnose(Diagnostic::warning(Message::SecretId).about(step.urn.clone()));
         }
     }
 }
 
-/// Shows the old half of a replacement as it is once the new half exists.
+/// Marks the old half of a replacement as it is once the new half exists.
 fn mark_old(step: &mut Step) {
     if let (true, Some(old)) = (step.detail.pending_delete, &mut step.old) {
         Arc::make_mut(&mut old.state).delete = true;

@@ -22,7 +22,7 @@ pub(crate) struct Step {
     pub old: Option<StateRef>,
     /// The record as it is to become; `None` for removals.
     pub new: Option<Arc<ResourceState>>,
-    /// Who manages it; `None` for components and steps that call nobody.
+    /// The provider of the resource; `None` for components and steps that call none.
     pub provider: Option<ProviderHandle>,
     /// Properties that force a replacement.
     pub keys: Vec<String>,
@@ -40,8 +40,8 @@ pub(crate) struct Step {
     pub views: Views,
     /// When it began, in the time of the runtime's clock.
     pub started: Duration,
-    /// Delete: the steps on what lives in it, which have been told of and are recorded with its own end.
-    pub along: Box<[Self]>,
+    /// Delete: the deletions of the resources that live in it, which are announced already and recorded with its own end.
+    pub cascaded: Box<[Self]>,
 }
 
 /// What some kinds of steps need beside what all have.
@@ -53,8 +53,8 @@ pub(crate) struct StepDetail {
     pub replacing: bool,
     /// Delete: the provider need not be called, since what it lived in is deleted.
     pub deleted_with_gone: bool,
-    /// Delete: nothing is recorded of it before the end of the deletion that it goes along with.
-    pub goes_along: bool,
+    /// Delete: it is recorded with the end of the deletion that it is a consequence of.
+    pub is_cascaded: bool,
     /// Same: the resource does not exist yet and is not to be created; nothing is recorded.
     pub skipped_create: bool,
     /// Same: the record was left out by targets and is taken over as it is.
@@ -63,7 +63,7 @@ pub(crate) struct StepDetail {
     pub in_place: bool,
     /// Refresh: the program has just registered the record, which therefore moves to the end of the new ones.
     pub persisted: bool,
-    /// Nobody asked for the step: it is neither counted nor shown to people.
+    /// The engine itself asked for the step: it is neither counted nor shown to people.
     pub internal: bool,
 }
 
@@ -89,7 +89,7 @@ impl Step {
             detail: StepDetail::default(),
             views: Views::default(),
             started: Duration::ZERO,
-            along: Box::default(),
+            cascaded: Box::default(),
         })
     }
 
@@ -133,6 +133,13 @@ impl Step {
     #[must_use]
     pub(crate) fn is_view(&self) -> bool {
         self.subject().is_some_and(|state| state.view_of.is_some())
+    }
+
+    /// Returns whether a provider is called for the step.
+    #[must_use]
+    pub(crate) fn calls_provider(&self) -> bool {
+        let is_managed = |state: &Arc<ResourceState>| state.custom && !state.is_provider();
+        self.provider.is_some() && self.op != StepOp::Same && self.subject().is_some_and(is_managed)
     }
 
     /// Tells whether people see the step as one change of one resource.

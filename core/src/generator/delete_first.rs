@@ -39,7 +39,7 @@ impl Generator {
         for (dependent, host) in reserved.dependents.iter().zip(&hosts[ROOT + 1..]) {
             let mut deletion = self.deletion_of(dependent, &gone).await?;
             if let Some(deletion) = &mut deletion {
-                deletion.detail.goes_along = host.is_some();
+                deletion.detail.is_cascaded = host.is_some();
             }
             deletions.push(deletion);
         }
@@ -68,7 +68,7 @@ impl Generator {
             let Some(mut step) = deletion else {
                 continue;
             };
-            step.along = steps.into();
+            step.cascaded = steps.into();
             self.executor.run_step(&mut step).await?;
             match hosts[place] {
                 Some(host) => along[host].push((place, step)),

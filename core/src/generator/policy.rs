@@ -30,7 +30,7 @@ impl Generator {
                 let question = async {
                     let rewriting = pack.remediate(&subject, &new.inputs).await?;
                     if let Some(inputs) = &rewriting.inputs {
-                        let heeded = self.executor.heed("inputs", inputs);
+                        let heeded = self.executor.sanitizer().inspect("inputs", inputs);
                         heeded.map_err(|fault| pack.nonsense("Remediate", &fault))?;
                     }
                     Ok(rewriting)

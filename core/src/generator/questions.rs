@@ -70,7 +70,7 @@ impl Generator {
         };
         let news = request.news.clone();
         let question = provider.provider.check(request);
-        let checked = async { self.executor.checked(&news, question.await?) };
+        let checked = async { self.executor.sanitizer().sanitize_check(&news, question.await?) };
         let response = self.consult(urn, Phase::of("check", provider), checked).await?;
         if response.failures.is_empty() {
             return Ok(response.inputs);

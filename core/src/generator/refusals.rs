@@ -32,6 +32,6 @@ impl Generator {
                 ..ResourceState::new(urn.clone(), TypeToken::from(urn.resource_type()), custom)
             }
         });
-        self.executor.keep_refusal(op, old, new, failure);
+        self.executor.reporter().keep_refusal(op, old, new, failure);
     }
 }

@@ -132,7 +132,7 @@ impl Monitor {
         };
         tokio::select! {
             biased;
-            answer = provider.provider.invoke(request) => match answer.and_then(|answer| executor.invoked(answer)) {
+            answer = provider.provider.invoke(request) => match answer.and_then(|answer| executor.sanitizer().sanitize_invoke(answer)) {
                 Ok(answer) => Ok(Invoked::Answer(answer)),
                 Err(error) => {
                     let text = format!("invocation of {} returned an error: {}", invoke.token, error.message);

@@ -205,7 +205,8 @@ impl Monitor {
                 .0
                 .generator
                 .executor()
-                .heed_value("replacementTrigger", trigger);
+                .sanitizer()
+                .inspect_value("replacementTrigger", trigger);
             heeded.map_err(WireStatus::invalid)?;
         }
         Ok(Completed::Ready(claim, goal))
@@ -222,7 +223,7 @@ impl Monitor {
 
     /// Looks at values of the program; returns what is in them.
     pub(super) fn heed(&self, label: &str, values: &PropertyMap) -> Result<Survey, Refused> {
-        let heeded = self.0.generator.executor().heed(label, values);
+        let heeded = self.0.generator.executor().sanitizer().inspect(label, values);
         heeded.map_err(|fault| Refused::Invalid(WireStatus::invalid(fault)))
     }
 

@@ -70,7 +70,7 @@ impl OperationRun {
         });
         self.install_recorded(&registry, &base).await;
         let policies = self.load_policies(&info, &plugins).await?;
-        executor.note_views(base.records());
+        executor.set_views(base.records());
         Ok(Prepared {
             executor,
             registry,
@@ -156,7 +156,7 @@ impl OperationRun {
                 return None;
             }
         }
-        executor.note_views(base.records());
+        executor.set_views(base.records());
         (!(self.control.has_failed() || self.control.is_stopped())).then_some(prepared)
     }
 

@@ -73,7 +73,7 @@ impl OperationRun {
         };
         let ending = self.end_work(watcher, &registry).await;
         work.ending = Some(ending);
-        work.steps = executor.take_steps();
+        work.steps = executor.reporter().take_steps();
         let refused = match worked {
             Ok(outputs) => {
                 work.outputs = outputs;
@@ -107,9 +107,9 @@ impl OperationRun {
     ) -> Summary {
         let elapsed = self.stack.engine.runtime.clock.elapsed();
         Summary {
-            maybe_corrupt: executor.maybe_corrupt(),
+            maybe_corrupt: executor.reporter().maybe_corrupt(),
             duration_seconds: whole_seconds(elapsed.saturating_sub(began)),
-            resource_changes: executor.counts().to_map(),
+            resource_changes: executor.reporter().counts().to_map(),
             policy_packs,
             is_preview: self.options.dry_run,
             result: OperationOutcome::Succeeded,

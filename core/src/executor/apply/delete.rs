@@ -1,53 +1,55 @@
-//! Removing a resource, unless something speaks against it.
+//! The effect of Delete.
 
-use super::Result;
+use super::{Applier, Result};
 use crate::{
-    executor::{Executor, Step, StepFailure, outcome::Applied},
+    executor::{Step, StepFailure, outcome::Applied},
     message::Message,
     provider::DeleteRequest,
     step::StepOp,
 };
 
-impl Executor {
-    pub(super) async fn apply_delete(&self, step: &Step) -> Result<Applied> {
-        let old = step
-            .old
-            .as_ref()
-            .ok_or_else(|| StepFailure::new("a delete step without an old state"))?;
-        let state = &old.state;
-        // A hook that cannot be run keeps what it guards from being deleted: only a program could register it.
-        if let Some(hook) = state.options.delete_hooks().next() {
-            return Err(StepFailure::new(format!("hook \"{hook}\" was not registered")));
-        }
-        if step.op == StepOp::Delete && state.protect && !self.options().ignore_protect {
-            return Err(StepFailure {
-                continues: true,
-                ..StepFailure::new(Message::ProtectedFromDeletion {
-                    urn: state.urn.as_str(),
-                })
-            });
-        }
-        let spared = state.external || state.retain_on_delete || step.detail.deleted_with_gone;
-        let Some(provider) = step
-            .provider
-            .as_ref()
-            .filter(|_| state.custom && !spared && !self.is_preview())
-        else {
-            return Ok(Applied::default());
-        };
-        let request = DeleteRequest {
-            urn: state.urn.clone(),
-            resource_type: state.urn.resource_type().into(),
-            name: state.urn.name().to_owned(),
-            id: state.id.clone(),
-            inputs: state.inputs.clone(),
-            outputs: state.outputs.clone(),
-            timeout: state.options.custom_timeouts.delete.unwrap_or_default(),
-            views: step.views.clone(),
-        };
-        match self.call(step, "delete", provider.provider.delete(request)).await {
-            Ok(()) => Ok(Applied::default()),
-            Err(error) => Err(StepFailure::provider(&error)),
-        }
+/// Deletes the resource of a step, unless its record refuses that.
+pub(super) async fn delete(applier: &Applier, step: &Step) -> Result<Applied> {
+    let old = step
+        .old
+        .as_ref()
+        .ok_or_else(|| StepFailure::new("a delete step without an old state"))?;
+    let state = &old.state;
+    // A hook guards the resource, and only a program could register it.
+    if let Some(hook) = state.options.delete_hooks().next() {
+        return Err(StepFailure::new(format!("hook \"{hook}\" was not registered")));
+    }
+    if step.op == StepOp::Delete && state.protect && !applier.options.ignore_protect {
+        return Err(StepFailure {
+            continues: true,
+            ..StepFailure::new(Message::ProtectedFromDeletion {
+                urn: state.urn.as_str(),
+            })
+        });
+    }
+    let spared = state.external || state.retain_on_delete || step.detail.deleted_with_gone;
+    let Some(provider) = step
+        .provider
+        .as_ref()
+        .filter(|_| state.custom && !spared && !applier.options.preview)
+    else {
+        return Ok(Applied::default());
+    };
+    let request = DeleteRequest {
+        urn: state.urn.clone(),
+        resource_type: state.urn.resource_type().into(),
+        name: state.urn.name().to_owned(),
+        id: state.id.clone(),
+        inputs: state.inputs.clone(),
+        outputs: state.outputs.clone(),
+        timeout: state.options.custom_timeouts.delete.unwrap_or_default(),
+        views: step.views.clone(),
+    };
+    match applier
+        .call(step, "delete", provider.provider.delete(request))
+        .await
+    {
+        Ok(()) => Ok(Applied::default()),
+        Err(error) => Err(StepFailure::provider(&error)),
     }
 }

@@ -1,69 +1,68 @@
-//! Taking over what exists already.
+//! The effect of Import.
 
 use std::sync::Arc;
 
-use super::Result;
+use super::{Applier, Result, read::read_request};
 use crate::{
-    executor::{Executor, Step, StepFailure, outcome::Applied},
+    executor::{Step, StepFailure, outcome::Applied},
     provider::ReadRequest,
 };
 
-impl Executor {
-    pub(super) async fn apply_import(&self, step: &Step) -> Result<Applied> {
-        let goal = step
-            .new
-            .as_ref()
-            .ok_or_else(|| StepFailure::new("an import step without a new state"))?;
-        let provider = step
-            .provider
-            .as_ref()
-            .ok_or_else(|| StepFailure::new("an import step without a provider"))?;
-        let request = ReadRequest {
-            id: goal.options.import_id.clone(),
-            ..self.read_request(step, goal, None, None)
-        };
-        let mut new = Arc::clone(goal);
-        let state = Arc::make_mut(&mut new);
-        let read = self.call(step, "read", provider.provider.read(request)).await;
-        let (id, inputs, outputs) = match self.was_read(read, [&goal.inputs]) {
-            Ok(response) => {
-                state.refresh_before_update = response.refresh_before_update;
-                (response.id, response.inputs, response.outputs)
-            }
-            Err(mut error) => {
-                let Some(failure) = error.init_failure.take() else {
-                    return Err(StepFailure::provider(&error));
-                };
-                state.init_errors = failure.reasons;
-                state.refresh_before_update = failure.refresh_before_update;
-                (failure.id.into(), failure.inputs, Some(failure.outputs))
-            }
-        };
-        let Some(outputs) = outputs else {
-            return Err(StepFailure::new(format!(
-                "resource '{}' does not exist",
-                goal.options.import_id
-            )));
-        };
-        let Some(inputs) = inputs else {
-            let package = goal.resource_type.package();
-            return Err(StepFailure::new(format!(
-                "provider does not support importing resources; please try updating the '{package}' plugin"
-            )));
-        };
-        state.id = if id.is_empty() {
-            goal.options.import_id.clone()
-        } else {
-            id
-        };
-        state.inputs = inputs;
-        state.outputs = outputs;
-        let now = self.now();
-        state.created = Some(now);
-        state.modified = Some(now);
-        Ok(Applied {
-            new: Some(new),
-            ..Applied::default()
-        })
-    }
+/// Reads an existing resource, which becomes managed.
+pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
+    let goal = step
+        .new
+        .as_ref()
+        .ok_or_else(|| StepFailure::new("an import step without a new state"))?;
+    let provider = step
+        .provider
+        .as_ref()
+        .ok_or_else(|| StepFailure::new("an import step without a provider"))?;
+    let request = ReadRequest {
+        id: goal.options.import_id.clone(),
+        ..read_request(applier, step, goal, None, None)
+    };
+    let mut new = Arc::clone(goal);
+    let state = Arc::make_mut(&mut new);
+    let read = applier.call(step, "read", provider.provider.read(request)).await;
+    let (id, inputs, outputs) = match applier.sanitizer.sanitize_read(read, [&goal.inputs]) {
+        Ok(response) => {
+            state.refresh_before_update = response.refresh_before_update;
+            (response.id, response.inputs, response.outputs)
+        }
+        Err(mut error) => {
+            let Some(failure) = error.init_failure.take() else {
+                return Err(StepFailure::provider(&error));
+            };
+            state.init_errors = failure.reasons;
+            state.refresh_before_update = failure.refresh_before_update;
+            (failure.id.into(), failure.inputs, Some(failure.outputs))
+        }
+    };
+    let Some(outputs) = outputs else {
+        return Err(StepFailure::new(format!(
+            "resource '{}' does not exist",
+            goal.options.import_id
+        )));
+    };
+    let Some(inputs) = inputs else {
+        let package = goal.resource_type.package();
+        return Err(StepFailure::new(format!(
+            "provider does not support importing resources; please try updating the '{package}' plugin"
+        )));
+    };
+    state.id = if id.is_empty() {
+        goal.options.import_id.clone()
+    } else {
+        id
+    };
+    state.inputs = inputs;
+    state.outputs = outputs;
+    let now = applier.now();
+    state.created = Some(now);
+    state.modified = Some(now);
+    Ok(Applied {
+        new: Some(new),
+        ..Applied::default()
+    })
 }

@@ -1,37 +1,52 @@
-//! Applying one step: the provider's call that each kind of step makes, and the record that comes of it.
+//! Applying one step: the provider's call that each kind of step makes, and the record that results. A file for each kind.
 
 mod create;
 mod delete;
 mod import;
 mod read;
+mod refresh;
 mod same;
 mod update;
 
+use std::sync::Arc;
+
 use crate::{
     executor::{
-        Executor, Step, StepFailure,
+        Control, ExecutorOptions, Step, StepFailure,
+        call_limits::CallLimits,
         outcome::{Applied, join_reasons},
+        sanitize::Sanitizer,
     },
     message::Text,
     provider::{InitFailure, ProviderError, ProviderStatus},
     resource::ResourceState,
+    runtime::{Clock, Timestamp},
     step::StepOp,
     token::ResourceId,
 };
 
 type Result<T, E = StepFailure> = std::result::Result<T, E>;
 
-impl Executor {
-    /// Calls the provider as the step's kind asks for. Nothing is recorded here.
-    pub(crate) async fn apply(&self, step: &Step) -> Result<Applied> {
+/// Applies steps: calls the provider of each as its kind demands. It records nothing.
+pub(super) struct Applier {
+    pub(super) options: ExecutorOptions,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) control: Control,
+    pub(super) limits: CallLimits,
+    pub(super) sanitizer: Sanitizer,
+}
+
+impl Applier {
+    /// Applies a step; a refresh completes it with the differences that it finds.
+    pub(super) async fn apply(&self, step: &mut Step) -> Result<Applied> {
         match step.op {
-            StepOp::Same => self.apply_same(step).await,
-            StepOp::Create | StepOp::CreateReplacement => self.apply_create(step).await,
-            StepOp::Update => self.apply_update(step).await,
-            StepOp::Delete | StepOp::DeleteReplaced => self.apply_delete(step).await,
-            StepOp::Read | StepOp::ReadReplacement => self.apply_read(step).await,
-            StepOp::Refresh => self.apply_refresh(step).await,
-            StepOp::Import | StepOp::ImportReplacement => self.apply_import(step).await,
+            StepOp::Same => same::same(self, step).await,
+            StepOp::Create | StepOp::CreateReplacement => create::create(self, step).await,
+            StepOp::Update => update::update(self, step).await,
+            StepOp::Delete | StepOp::DeleteReplaced => delete::delete(self, step).await,
+            StepOp::Read | StepOp::ReadReplacement => read::read(self, step).await,
+            StepOp::Refresh => refresh::refresh(self, step).await,
+            StepOp::Import | StepOp::ImportReplacement => import::import(self, step).await,
             StepOp::Replace | StepOp::Discard | StepOp::DiscardReplaced | StepOp::RemovePendingReplace => {
                 Ok(Applied {
                     new: step.new.clone(),
@@ -41,8 +56,8 @@ impl Executor {
         }
     }
 
-    /// Awaits a provider's call; a second cancellation gives it up. What came with a failure about views is published.
-    pub(crate) async fn call<T>(
+    /// Awaits a provider's call; a second cancellation abandons it. Steps on views that came with a failure are published.
+    async fn call<T>(
         &self,
         step: &Step,
         phase: &'static str,
@@ -51,7 +66,7 @@ impl Executor {
         let mut result = tokio::select! {
             biased;
             result = call => result,
-            () = self.terminated() => Err(ProviderError::new(
+            () = self.control.terminated() => Err(ProviderError::new(
                 ProviderStatus::Cancelled,
                 format!("the {phase} of {} was given up because the operation was terminated", step.urn),
             )),
@@ -66,12 +81,16 @@ impl Executor {
         }
         result
     }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
 }
 
-/// Records what exists of a resource whose initialization failed, and returns the text of that failure.
+/// Records the state of a resource whose initialization failed, and returns the text of that failure.
 fn take_init_failure(state: &mut ResourceState, failure: InitFailure) -> Text {
     let message = join_reasons(&failure.reasons);
-    // A failure without an id is about the one that was asked about.
+    // A failure without an id keeps the id of the request.
     if !failure.id.is_empty() {
         state.id = ResourceId::from(failure.id);
     }

@@ -1,68 +1,67 @@
-//! Keeping a resource: its record goes on, and an unchanged provider is configured again.
+//! The effect of Same: the record stays, and an unchanged provider is configured again.
 
 use std::sync::Arc;
 
-use super::Result;
+use super::{Applier, Result};
 use crate::{
-    executor::{Executor, Step, StepFailure, outcome::Applied},
+    executor::{Step, StepFailure, outcome::Applied},
     provider::ConfigureRequest,
     resource::ResourceState,
     state::keep_order,
 };
 
-impl Executor {
-    pub(super) async fn apply_same(&self, step: &Step) -> Result<Applied> {
-        let (Some(old), Some(new)) = (&step.old, &step.new) else {
-            return Ok(Applied {
-                new: step.new.clone(),
-                ..Applied::default()
-            });
-        };
-        if new.is_provider() && !step.detail.untargeted && !step.detail.skipped_create {
-            self.adopt_provider(step, &old.state).await?;
-        }
-        if step.detail.untargeted || Arc::ptr_eq(&old.state, new) {
-            return Ok(Applied {
-                new: Some(Arc::clone(new)),
-                ..Applied::default()
-            });
-        }
-        let mut new = new.clone();
-        let state = Arc::make_mut(&mut new);
-        state.id = old.state.id.clone();
-        state.outputs = old.state.outputs.clone();
-        state.created = old.state.created;
-        state.modified = old.state.modified;
-        state.init_errors = old.state.init_errors.clone();
-        state.refresh_before_update = old.state.refresh_before_update;
-        keep_order(&old.state, state);
-        if *new == *old.state {
-            // The very record: keep sharing it, so that nothing is written and no memory is held twice.
-            new = Arc::clone(&old.state);
-        }
-        Ok(Applied {
-            new: Some(new),
+/// Keeps the record of a step, with the new options of its goal.
+pub(super) async fn same(applier: &Applier, step: &Step) -> Result<Applied> {
+    let (Some(old), Some(new)) = (&step.old, &step.new) else {
+        return Ok(Applied {
+            new: step.new.clone(),
             ..Applied::default()
-        })
+        });
+    };
+    if new.is_provider() && !step.detail.untargeted && !step.detail.skipped_create {
+        configure_recorded(applier, step, &old.state).await?;
     }
+    if step.detail.untargeted || Arc::ptr_eq(&old.state, new) {
+        return Ok(Applied {
+            new: Some(Arc::clone(new)),
+            ..Applied::default()
+        });
+    }
+    let mut new = new.clone();
+    let state = Arc::make_mut(&mut new);
+    state.id = old.state.id.clone();
+    state.outputs = old.state.outputs.clone();
+    state.created = old.state.created;
+    state.modified = old.state.modified;
+    state.init_errors = old.state.init_errors.clone();
+    state.refresh_before_update = old.state.refresh_before_update;
+    keep_order(&old.state, state);
+    if *new == *old.state {
+        // The shared record stays shared: nothing is written, and no memory is held twice.
+        new = Arc::clone(&old.state);
+    }
+    Ok(Applied {
+        new: Some(new),
+        ..Applied::default()
+    })
+}
 
-    /// An unchanged provider is configured as it was recorded.
-    async fn adopt_provider(&self, step: &Step, old: &ResourceState) -> Result<()> {
-        let Some(manager) = &step.provider else {
-            return Ok(());
-        };
-        let request = ConfigureRequest {
-            urn: step.urn.clone(),
-            name: step.urn.name().to_owned(),
-            id: old.id.clone(),
-            inputs: old.inputs.clone(),
-        };
-        match self
-            .call(step, "configure", manager.provider.configure(request))
-            .await
-        {
-            Ok(_) => Ok(()),
-            Err(error) => Err(StepFailure::provider(&error)),
-        }
+/// Configures an unchanged provider with its recorded inputs.
+async fn configure_recorded(applier: &Applier, step: &Step, old: &ResourceState) -> Result<()> {
+    let Some(manager) = &step.provider else {
+        return Ok(());
+    };
+    let request = ConfigureRequest {
+        urn: step.urn.clone(),
+        name: step.urn.name().to_owned(),
+        id: old.id.clone(),
+        inputs: old.inputs.clone(),
+    };
+    match applier
+        .call(step, "configure", manager.provider.configure(request))
+        .await
+    {
+        Ok(_) => Ok(()),
+        Err(error) => Err(StepFailure::provider(&error)),
     }
 }

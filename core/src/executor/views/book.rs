@@ -1,12 +1,14 @@
-//! Which views there are of each record, by the identity of that.
+//! The views of each record, by its identity.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
+    executor::Step,
     resource::ResourceState,
     state::{StateId, StateRef},
+    step::StepOp,
     urn::Urn,
 };
 
@@ -19,7 +21,7 @@ impl ViewBook {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets everything and takes over the views among `records`.
+    /// Replaces the contents by the views among `records`.
     pub(crate) fn fill(&self, records: &[StateRef]) {
         *self.views() = by_owner(records);
     }
@@ -29,22 +31,54 @@ impl ViewBook {
         self.views().get(&owner).cloned().unwrap_or_default()
     }
 
-    /// Tells whether a record has views.
-    pub(crate) fn has(&self, owner: StateId) -> bool {
-        self.views().contains_key(&owner)
-    }
-
     /// Takes the views of a record out.
     pub(crate) fn take(&self, owner: StateId) -> Vec<StateRef> {
         self.views().remove(&owner).unwrap_or_default()
     }
 
-    /// Says which views a record has.
+    /// Sets the views of a record.
     pub(crate) fn put(&self, owner: StateId, views: Vec<StateRef>) {
         if views.is_empty() {
             self.views().remove(&owner);
         } else {
             self.views().insert(owner, views);
+        }
+    }
+
+    /// Returns whether the old record of a step has views.
+    pub(crate) fn has_of_old(&self, step: &Step) -> bool {
+        step.old
+            .as_ref()
+            .is_some_and(|old| self.views().contains_key(&old.id))
+    }
+
+    /// Returns the identities of the views that are removed, or marked, together with the old record of a step.
+    pub(crate) fn ids_of_old(&self, step: &Step) -> Vec<StateId> {
+        let old = step.old.as_ref().map(|old| self.of(old.id));
+        old.into_iter().flatten().map(|view| view.id).collect()
+    }
+
+    /// Takes the views of the old record out for the new one. Where the old record stays as a copy, its views do, too.
+    pub(super) fn take_for_new(&self, step: &Step) -> Vec<StateRef> {
+        let Some(old) = &step.old else {
+            return Vec::new();
+        };
+        match (step.op, step.detail.pending_delete) {
+            (StepOp::Replace, _) => Vec::new(),
+            (StepOp::CreateReplacement, false) => {
+                self.take(old.id);
+                Vec::new()
+            }
+            (StepOp::CreateReplacement | StepOp::ImportReplacement | StepOp::ReadReplacement, _) => {
+                let mut views = self.take(old.id);
+                for view in &mut views {
+                    Arc::make_mut(&mut view.state).delete = true;
+                }
+                self.put(old.id, views);
+                Vec::new()
+            }
+            _ if step.detail.skipped_create => Vec::new(),
+            _ => self.take(old.id),
         }
     }
 }
@@ -157,9 +191,9 @@ mod tests {
         ]);
         assert_eq!(ids(&book.of(StateId(0))), [2]);
         assert_eq!(ids(&book.of(StateId(3))), [4]);
-        assert!(!book.has(StateId(1)));
+        assert!(book.of(StateId(1)).is_empty());
         book.fill(&[]);
-        assert!(!book.has(StateId(0)));
+        assert!(book.of(StateId(0)).is_empty());
     }
 
     #[test]

@@ -1,27 +1,26 @@
-//! Running what a provider has published: from what it says of a view to a step that is recorded, shown and counted.
+//! Running published steps on views: each becomes a step of the engine's that is recorded, reported and counted.
 
 use std::sync::Arc;
 
-use super::{Following, book::inside};
+use super::{ViewSteps, book::inside};
 use crate::{
     event::OperationStatus,
-    executor::{Executor, Step, StepFailure},
+    executor::{Step, StepFailure},
     provider::{Effect, ProviderStatus, PublishedView, View, ViewStep},
     resource::ResourceState,
-    state::{JournalRecord, OperationId, StateId, StateRef},
+    state::{JournalRecord, StateId, StateRef},
     step::StepOp,
     urn::Urn,
 };
 
-impl Executor {
+impl ViewSteps<'_> {
     /// Runs published steps one after the other. All of them run, because the provider has taken all of them; returns the
     /// first failure among them, which has been reported.
     ///
     /// # Errors
     /// When an entry cannot be made durable.
     pub(super) async fn run_published(
-        &self,
-        following: &mut Following<'_>,
+        &mut self,
         published: Vec<PublishedView>,
     ) -> Result<Option<StepFailure>, StepFailure> {
         let mut first = None;
@@ -34,119 +33,99 @@ impl Executor {
             let effect = Effect::of(step.op, step.new.is_some());
             let mut failure = failure_of(&step);
             for view in step.new.iter_mut().chain(&mut step.old) {
-                let inputs = self.take_in("inputs", &mut view.inputs);
-                if let Err(fault) = inputs.and(self.take_in("outputs", &mut view.outputs)) {
+                let inputs = self.runner.sanitizer.sanitize("inputs", &mut view.inputs);
+                if let Err(fault) = inputs.and(self.runner.sanitizer.sanitize("outputs", &mut view.outputs)) {
                     failure = Some(StepFailure::new(format!("the view has bad values: {fault}")));
                 }
             }
-            let recorded = following.recorded(&urn, &step);
+            let recorded = self.recorded(&urn, &step);
             let new = step.new.as_ref().filter(|_| effect != Effect::Removes);
             let new = new.map(|view| {
                 let former = recorded.as_ref().map(|record| &record.state);
-                following.state(&urn, &parent, view, former)
+                self.state(&urn, &parent, view, former)
             });
-            let told = || {
+            let published = || {
                 let view = step.old.clone().unwrap_or_default();
                 StateRef {
                     id: UNRECORDED,
-                    state: following.state(&urn, &parent, &view, None),
+                    state: self.state(&urn, &parent, &view, None),
                 }
             };
             let old = match effect {
                 Effect::Leaves => recorded,
-                Effect::Removes | Effect::Marks => Some(recorded.unwrap_or_else(told)),
+                Effect::Removes | Effect::Marks => Some(recorded.unwrap_or_else(published)),
             };
-            let Some(mut run) = following.view_step(step.op, old, new) else {
+            let Some(mut run) = self.view_step(step.op, old, new) else {
                 continue;
             };
             run = run.with_diff(step.keys, step.diffs, step.detailed_diff);
-            self.run_view(following, run, step.op, failure.clone()).await?;
+            self.run(run, step.op, failure.clone()).await?;
             first = first.or(failure);
         }
         Ok(first)
     }
 
     /// Announces a step on a view, records it, and reports it.
-    pub(super) async fn run_view(
-        &self,
-        following: &mut Following<'_>,
+    pub(super) async fn run(
+        &mut self,
         mut step: Step,
         result_op: StepOp,
         failure: Option<StepFailure>,
     ) -> Result<(), StepFailure> {
-        self.emit_pre(&step);
+        let reporter = self.runner.reporter;
+        reporter.report_start(&step);
         let happened = |failure: &StepFailure| failure.status == OperationStatus::PartialFailure;
         if let Some(failure) = failure.as_ref().filter(|failure| !happened(failure)) {
-            self.report_failure(&step, failure);
+            reporter.report_failure(&step, failure);
             return Ok(());
         }
         let asked = step.new.clone();
-        let new = asked.map(|state| self.identify(&step, state));
+        let new = asked.map(|state| self.runner.recorder.identify(&step, state));
         if step.op != StepOp::Replace {
-            self.record_view(following, &step, result_op, new.as_ref())
-                .await?;
+            self.record(&step, result_op, new.as_ref()).await?;
         }
         if let Some(new) = &new {
             step.new = Some(Arc::clone(&new.state));
         }
         match failure {
-            Some(failure) => self.report_failure(&step, &failure),
-            None => {
-                self.count(&step, result_op, new.as_ref());
-                let kept = self.keep(&step, result_op, new.as_ref());
-                self.emit_outputs(&step, result_op, new.as_ref(), kept);
-            }
+            Some(failure) => reporter.report_failure(&step, &failure),
+            None => reporter.report_success(&step, result_op, new.as_ref()),
         }
         Ok(())
     }
 
-    async fn record_view(
-        &self,
-        following: &mut Following<'_>,
+    async fn record(
+        &mut self,
         step: &Step,
         result_op: StepOp,
         new: Option<&StateRef>,
     ) -> Result<(), StepFailure> {
+        let recorder = self.runner.recorder;
         let is_recorded = step
             .old
             .as_ref()
-            .is_none_or(|old| old.id != UNRECORDED || self.journal.is_none());
+            .is_none_or(|old| old.id != UNRECORDED || recorder.journal.is_none());
         if is_recorded {
-            let mut end = self.end(step, result_op, new);
+            let mut end = recorder.end(step, result_op, new);
             if let Some(JournalRecord::Success { removed, .. }) = &mut end
                 && new.is_none()
             {
-                // What lies in it goes with it: nothing may lie in what is not there.
-                let inside = inside(&following.views, &step.urn);
-                let views = following.views.iter();
+                // The views in it are removed with it: a parent must exist.
+                let inside = inside(&self.views, &step.urn);
+                let views = self.views.iter();
                 let inside = views.filter(|view| inside.contains(&view.state.urn));
                 removed.extend(inside.map(|view| view.id));
             }
-            let journal = self.journal.as_ref();
-            let operation = journal.map_or(OperationId(0), |journal| journal.next_operation_id());
-            self.record(operation, end).await?;
+            recorder.record(recorder.next_operation(), end).await?;
         }
         if let Some(new) = new {
-            self.publish(new);
+            recorder.publish(new);
         }
-        following.note(step, new);
+        self.update(step, new);
         Ok(())
     }
-}
 
-/// The identity of what a provider tells of and nobody has recorded.
-const UNRECORDED: StateId = StateId(u64::MAX);
-
-fn failure_of(step: &ViewStep) -> Option<StepFailure> {
-    step.has_failed().then(|| StepFailure {
-        status: step.status,
-        provider_status: Some(ProviderStatus::Unknown),
-        ..StepFailure::new(step.error.clone())
-    })
-}
-
-impl Following<'_> {
-    /// Returns the record that a step is about. The old half of a replacement has none any more once the new one is made.
+    /// Returns the record of the view of a published step. The old half of a replacement has none once the new one exists.
     fn recorded(&self, urn: &Urn, step: &ViewStep) -> Option<StateRef> {
         let is_old_half = Effect::of(step.op, false) == Effect::Removes && self.replaced.contains(urn);
         let mut views = self.views.iter();
@@ -156,7 +135,7 @@ impl Following<'_> {
             .cloned()
     }
 
-    /// Builds the record of a view; one in which nothing changed stays the very record.
+    /// Builds the record of a view; an unchanged record stays shared.
     fn state(
         &self,
         urn: &Urn,
@@ -180,8 +159,8 @@ impl Following<'_> {
         Arc::new(state)
     }
 
-    /// Notes what there is after a step.
-    fn note(&mut self, step: &Step, new: Option<&StateRef>) {
+    /// Updates the views after a step.
+    fn update(&mut self, step: &Step, new: Option<&StateRef>) {
         let place = self.views.iter().position(|view| view.state.urn == step.urn);
         match (new, place) {
             (Some(new), Some(place)) => {
@@ -202,4 +181,15 @@ impl Following<'_> {
             (None, _) => {}
         }
     }
+}
+
+/// The identity of a view that a provider publishes and that is not recorded.
+const UNRECORDED: StateId = StateId(u64::MAX);
+
+fn failure_of(step: &ViewStep) -> Option<StepFailure> {
+    step.has_failed().then(|| StepFailure {
+        status: step.status,
+        provider_status: Some(ProviderStatus::Unknown),
+        ..StepFailure::new(step.error.clone())
+    })
 }

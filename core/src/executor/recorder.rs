@@ -1,24 +1,76 @@
-//! What the journal is to hold of a step: its beginning, and its end.
+//! The recorder of steps: what the journal holds of the beginning and the end of each, and the records as they are now.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use crate::{
     error::Error,
-    executor::{Executor, Failure, Step, StepFailure},
+    executor::{Control, Failure, Step, StepFailure, views::ViewBook},
     resource::{PendingOperationKind, ResourceState},
-    state::{JournalRecord, OperationId, StateId, StateMark, StateRef, may_elide},
+    state::{Journal, JournalRecord, OperationId, StateId, StateMark, StateRef, may_elide},
     step::StepOp,
+    urn::Urn,
 };
 
-impl Executor {
+/// Records what steps do: durably in the journal, and in memory for the steps that follow.
+pub(super) struct Recorder {
+    /// `None` during previews, which record nothing.
+    pub(super) journal: Option<Journal>,
+    /// The views of the records.
+    pub(super) views: ViewBook,
+    control: Control,
+    /// The resources that this run has registered or read, for `getResource`.
+    published: Mutex<FxHashMap<Urn, StateRef>>,
+}
+
+impl Recorder {
+    pub(super) fn new(journal: Option<Journal>, control: Control) -> Self {
+        Self {
+            journal,
+            views: ViewBook::default(),
+            control,
+            published: Mutex::default(),
+        }
+    }
+
+    /// Adds a resource that this run has registered or read.
+    pub(super) fn publish(&self, record: &StateRef) {
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        published.insert(record.state.urn.clone(), record.clone());
+    }
+
+    /// Returns a resource that this run has registered or read.
+    pub(super) fn published(&self, urn: &Urn) -> Option<StateRef> {
+        let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        published.get(urn).cloned()
+    }
+
+    /// Returns all resources that this run has registered or read, in the order of their URNs.
+    pub(super) fn all_published(&self) -> Vec<Arc<ResourceState>> {
+        let published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let states = published.values().map(|record| Arc::clone(&record.state));
+        let mut states: Vec<_> = states.collect();
+        drop(published);
+        states.sort_unstable_by(|left, right| left.urn.as_str().cmp(right.urn.as_str()));
+        states
+    }
+
+    /// Returns the number of a step's entries; a preview has none.
+    pub(super) fn next_operation(&self) -> OperationId {
+        let journal = self.journal.as_ref();
+        journal.map_or(OperationId(0), Journal::next_operation_id)
+    }
+
+    /// Makes the beginning of a step durable, where a crash in the middle of the step leaves something behind.
     pub(super) async fn begin(&self, step: &Step) -> Result<OperationId, StepFailure> {
-        let Some(journal) = &self.journal else {
-            return Ok(OperationId(0));
-        };
-        let operation = journal.next_operation_id();
+        let operation = self.next_operation();
+        if self.journal.is_none() {
+            return Ok(operation);
+        }
         let pending = pending_kind(step);
-        let recorded = pending.is_some() || step.op == StepOp::Replace || self.works(step);
-        if recorded && !step.detail.goes_along {
+        let recorded = pending.is_some() || step.op == StepOp::Replace || step.calls_provider();
+        if recorded && !step.detail.is_cascaded {
             let record = JournalRecord::Begin {
                 op: step.op,
                 pending,
@@ -33,10 +85,10 @@ impl Executor {
         Ok(operation)
     }
 
-    /// Makes an entry durable. A store that refuses ends the run: nothing may happen that is not recorded.
+    /// Makes an entry durable. A journal that cannot be written ends the run: nothing may happen that is not recorded.
     ///
-    /// The entry, if there is one, is on its way when this is called; the future only tells when it is durable.
-    pub(crate) fn record(
+    /// The entry, if there is one, is appended when this is called; the future resolves when it is durable.
+    pub(super) fn record(
         &self,
         operation: OperationId,
         record: impl Into<Option<JournalRecord>>,
@@ -51,7 +103,7 @@ impl Executor {
         }
     }
 
-    pub(crate) fn fatal(&self, error: Error) -> StepFailure {
+    fn fatal(&self, error: Error) -> StepFailure {
         let failure = StepFailure {
             cancelled: true,
             ..StepFailure::new(error.message())
@@ -60,11 +112,11 @@ impl Executor {
         failure
     }
 
+    /// Gives a record its identity in the journal: that of the old record where nothing worth a write changed.
     pub(super) fn identify(&self, step: &Step, state: Arc<ResourceState>) -> StateRef {
-        // A refreshed record stays the record that it is, and so does one in which nothing worth a write changed.
         let stays = |old: &&StateRef| match step.op {
             StepOp::Refresh => true,
-            // Where nothing is recorded, what goes on from a record is that one.
+            // A preview records nothing, so that the identity stays.
             StepOp::Same | StepOp::Update if self.journal.is_none() => true,
             _ => is_elided(step, old, &state),
         };
@@ -77,17 +129,17 @@ impl Executor {
         StateRef { id, state }
     }
 
-    /// Returns what the journal is to hold of the end of a step that brought something about.
+    /// Returns the entry of the end of a step that succeeded; `None` where there is none.
     pub(super) fn end(
         &self,
         step: &Step,
         result_op: StepOp,
         new: Option<&StateRef>,
     ) -> Option<JournalRecord> {
-        if self.journal.is_none() || step.detail.goes_along {
+        if self.journal.is_none() || step.detail.is_cascaded {
             return None;
         }
-        // Neither changes a record: what a replacement does to them is done by its other steps.
+        // Neither changes a record: the other steps of a replacement do.
         if step.detail.skipped_create || step.op == StepOp::Replace {
             return Some(JournalRecord::Success {
                 op: step.op,
@@ -110,17 +162,17 @@ impl Executor {
         let mut recorded = new.cloned();
         match step.op {
             StepOp::CreateReplacement | StepOp::ImportReplacement | StepOp::ReadReplacement => {
-                // Nobody deletes an old copy of a view later on.
+                // An old copy of a view is never deleted by a step of its own.
                 let has_copy = step.op != StepOp::CreateReplacement && !step.is_view();
                 let was_deleted = old.is_some_and(|old| old.state.pending_replacement);
                 if (step.detail.pending_delete || has_copy) && !was_deleted {
-                    let views = self.views_of_old(step);
+                    let views = self.views.ids_of_old(step);
                     let old = old.map(|old| old.id).into_iter().chain(views);
                     marked.extend(old.map(|id| (id, StateMark::Delete)));
                 } else {
-                    // Deleted before: the record stayed only to say that a replacement was pending.
+                    // Deleted before: the record stayed only to mark a pending replacement.
                     removed.extend(old.map(|old| old.id));
-                    removed.extend(self.views_of_old(step));
+                    removed.extend(self.views.ids_of_old(step));
                 }
             }
             StepOp::DeleteReplaced if step.detail.replacing => {
@@ -137,8 +189,8 @@ impl Executor {
             }
             _ => removed.extend(old.map(|old| old.id)),
         }
-        let along = step.along.iter().filter_map(|guest| guest.old.as_ref());
-        marked.extend(along.map(|old| (old.id, StateMark::PendingReplacement)));
+        let cascaded = step.cascaded.iter().filter_map(|deletion| deletion.old.as_ref());
+        marked.extend(cascaded.map(|old| (old.id, StateMark::PendingReplacement)));
         let elided = matches!((old, &recorded), (Some(old), Some(new)) if is_elided(step, old, &new.state));
         Some(JournalRecord::Success {
             op: step.op,
@@ -155,7 +207,7 @@ impl Executor {
     }
 }
 
-/// Tells whether the step's end may wait to be written until the operation's.
+/// Returns whether the end of the step need not be written before the end of the operation.
 fn is_elided(step: &Step, old: &StateRef, new: &Arc<ResourceState>) -> bool {
     match step.op {
         StepOp::Same => may_elide(&old.state, new),
@@ -165,7 +217,7 @@ fn is_elided(step: &Step, old: &StateRef, new: &Arc<ResourceState>) -> bool {
     }
 }
 
-/// Returns what a crash in the middle of the step leaves behind.
+/// Returns the pending operation that a crash in the middle of the step leaves behind.
 fn pending_kind(step: &Step) -> Option<PendingOperationKind> {
     match step.op {
         StepOp::Create | StepOp::CreateReplacement => Some(PendingOperationKind::Creating),
@@ -174,7 +226,7 @@ fn pending_kind(step: &Step) -> Option<PendingOperationKind> {
             Some(PendingOperationKind::Deleting)
         }
         StepOp::Read | StepOp::ReadReplacement => {
-            // Reading again what is recorded leaves nothing to ask about after a crash.
+            // A record that is read again leaves nothing behind.
             step.old.is_none().then_some(PendingOperationKind::Reading)
         }
         StepOp::Import | StepOp::ImportReplacement => Some(PendingOperationKind::Importing),

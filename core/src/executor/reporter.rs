@@ -1,7 +1,10 @@
-//! What is told of a step: its events, its count, and its place in the result.
+//! The reporter of steps: their events, their counts, and their places in the result.
 
 use std::{
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -10,16 +13,84 @@ use smol_str::SmolStr;
 use crate::{
     diagnostic::Diagnostic,
     error::{Error, ErrorKind},
-    event::{EventPayload, OperationStatus, StateMetadata, StepError, StepEvent, StepMetadata, StepResult},
-    executor::{Executor, Failure, Step, StepFailure},
+    event::{
+        ChangeCounts, EventPayload, EventSink, OperationStatus, StateMetadata, StepError, StepEvent,
+        StepMetadata, StepResult,
+    },
+    executor::{Control, ExecutorOptions, Failure, Step, StepFailure},
     resource::ResourceState,
-    state::{JournalRecord, OperationId, StateRef},
+    runtime::Clock,
+    state::StateRef,
     step::StepOp,
 };
 
-impl Executor {
-    /// A refresh that is an operation of its own is told as what it came to, every other step as what it is.
-    fn told_op(&self, step: &Step, result_op: StepOp) -> StepOp {
+/// Reports steps to the listeners of events and to the result of the operation.
+pub(crate) struct Reporter {
+    options: ExecutorOptions,
+    clock: Arc<dyn Clock>,
+    events: EventSink,
+    control: Control,
+    counts: ChangeCounts,
+    steps: AtomicU64,
+    maybe_corrupt: AtomicBool,
+    /// The steps that changed something or failed, in the order in which they ended.
+    changed: Mutex<Vec<StepResult>>,
+}
+
+impl Reporter {
+    pub(super) fn new(
+        options: ExecutorOptions,
+        clock: Arc<dyn Clock>,
+        events: EventSink,
+        control: Control,
+    ) -> Self {
+        Self {
+            options,
+            clock,
+            events,
+            control,
+            counts: ChangeCounts::new(),
+            steps: AtomicU64::new(0),
+            maybe_corrupt: AtomicBool::new(false),
+            changed: Mutex::default(),
+        }
+    }
+
+    /// Returns where events go.
+    pub(crate) fn events(&self) -> &EventSink {
+        &self.events
+    }
+
+    /// Returns how many steps of each kind have succeeded.
+    pub(crate) fn counts(&self) -> &ChangeCounts {
+        &self.counts
+    }
+
+    /// Returns whether a failed call left the state of a resource unknown.
+    pub(crate) fn maybe_corrupt(&self) -> bool {
+        self.maybe_corrupt.load(Ordering::Relaxed)
+    }
+
+    /// Takes the steps that changed something or failed, in the order in which they ended.
+    pub(crate) fn take_steps(&self) -> Vec<StepResult> {
+        std::mem::take(&mut *self.changed())
+    }
+
+    /// Adds the counts and the steps of another reporter of the same run.
+    pub(super) fn absorb(&self, other: &Self) {
+        self.counts.merge(&other.counts);
+        self.maybe_corrupt
+            .fetch_or(other.maybe_corrupt(), Ordering::Relaxed);
+        let mut changed = other.take_steps();
+        self.changed().append(&mut changed);
+    }
+
+    fn changed(&self) -> MutexGuard<'_, Vec<StepResult>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A refresh that is an operation of its own is reported as its result, every other step as its kind.
+    fn reported_op(&self, step: &Step, result_op: StepOp) -> StepOp {
         if step.op == StepOp::Refresh && self.options.reports_refresh {
             result_op
         } else {
@@ -27,24 +98,26 @@ impl Executor {
         }
     }
 
-    pub(super) fn count(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) {
+    /// Reports that a step has succeeded.
+    pub(super) fn report_success(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) {
+        self.count(step, result_op, new);
+        let kept = self.keep(step, result_op, new);
+        self.emit_outputs(step, result_op, new, kept);
+    }
+
+    fn count(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) {
         let counted = step.is_logical() || (step.op == StepOp::Refresh && self.options.reports_refresh);
         // A read counts when it found something else than before; a first one found nothing else.
         let unchanged_read = step.op == StepOp::Read
             && !matches!((&step.old, new), (Some(old), Some(new)) if old.state.outputs != new.state.outputs);
         if counted && !step.is_internal() && !unchanged_read {
-            self.counts.add(self.told_op(step, result_op));
+            self.counts.add(self.reported_op(step, result_op));
         }
     }
 
-    /// Keeps what changed something for the result; events share it.
-    pub(super) fn keep(
-        &self,
-        step: &Step,
-        result_op: StepOp,
-        new: Option<&StateRef>,
-    ) -> Option<Arc<StepEvent>> {
-        let op = self.told_op(step, result_op);
+    /// Keeps a step that changed something for the result; events share it.
+    fn keep(&self, step: &Step, result_op: StepOp, new: Option<&StateRef>) -> Option<Arc<StepEvent>> {
+        let op = self.reported_op(step, result_op);
         if op == StepOp::Same
             || step.is_internal()
             || (step.op == StepOp::Refresh && !self.options.reports_refresh)
@@ -52,22 +125,20 @@ impl Executor {
             return None;
         }
         let event = Arc::new(self.step_event(step, op, new.map(|new| &new.state)));
-        self.changed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(StepResult {
-                step: Arc::clone(&event),
-                duration: self.time_of(step),
-                failure: None,
-            });
+        self.changed().push(StepResult {
+            step: Arc::clone(&event),
+            duration: self.duration(step),
+            failure: None,
+        });
         Some(event)
     }
 
+    /// Reports that a step has failed, and fails the run.
     pub(super) fn report_failure(&self, step: &Step, failure: &StepFailure) {
         if failure.status == OperationStatus::Unknown {
             self.maybe_corrupt.store(true, Ordering::Relaxed);
         }
-        let text = if self.is_preview() {
+        let text = if self.options.preview {
             let planned = |text: &str| format!("Preview failed: {text}");
             failure.message.map(planned, str::to_owned)
         } else {
@@ -77,10 +148,10 @@ impl Executor {
         if step.op != StepOp::RemovePendingReplace {
             diagnostic = diagnostic.about(step.urn.clone());
         }
-        self.diagnose(diagnostic);
+        self.events.diagnostic(diagnostic);
         let steps = self.steps.fetch_add(1, Ordering::Relaxed);
-        if !self.is_preview() {
-            // As with the reference engine, only a diagnostic tells of a step that fails in a preview.
+        if !self.options.preview {
+            // As in the reference engine, a step that fails in a preview is reported by its diagnostic alone.
             self.events
                 .emit_with(step.is_internal(), || EventPayload::ResourceOperationFailed {
                     step: Arc::new(self.step_event(step, step.op, step.new.as_ref())),
@@ -90,7 +161,7 @@ impl Executor {
         }
         let stop = !failure.continues && !self.options.continue_on_error;
         let error = Error::new(ErrorKind::Failed, failure.message.clone()).with_urn(step.urn.clone());
-        let cause = failure.cause.clone().or_else(|| words_of_provider(step, failure));
+        let cause = failure.cause.clone().or_else(|| provider_error(step, failure));
         let error = match &cause {
             Some(cause) => error.with_facts_of(cause),
             None => error,
@@ -98,7 +169,7 @@ impl Executor {
         if !step.is_internal() {
             let result = StepResult {
                 step: Arc::new(self.step_event(step, step.op, step.new.as_ref())),
-                duration: self.time_of(step),
+                duration: self.duration(step),
                 failure: Some(StepError {
                     status: match failure.hides_a_change(step.op) {
                         true => OperationStatus::Unknown,
@@ -108,17 +179,14 @@ impl Executor {
                     error: error.clone().scrubbed(|text| self.events.redactor().scrub(text)),
                 }),
             };
-            self.changed
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(result);
+            self.changed().push(result);
         }
         self.control.fail(Failure::Step(error), stop);
     }
 
-    /// Keeps for the result what was refused before it became a step, unless a step says what became of the resource.
+    /// Keeps for the result a resource that was refused before it had a step, unless the result has a step of the resource.
     ///
-    /// `old` is its record, `new` what is known of what it was to become.
+    /// `old` is its record, `new` the known part of its goal.
     pub(crate) fn keep_refusal(
         &self,
         op: StepOp,
@@ -130,16 +198,16 @@ impl Executor {
         let Some(subject) = new.as_ref().or(old) else {
             return;
         };
-        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_told = changed.iter().any(|result| {
+        let mut changed = self.changed();
+        let is_reported = changed.iter().any(|result| {
             let decides = match refusal {
-                // A second registration under one URN is refused whatever became of the first.
+                // A second registration under one URN is refused independently of the first.
                 Failure::Bail(error) => result.is_failed_by(error),
                 _ => true,
             };
             decides && result.step.metadata.urn == subject.urn
         });
-        if is_told {
+        if is_reported {
             return;
         }
         let step = StepEvent {
@@ -155,7 +223,7 @@ impl Executor {
                 provider: SmolStr::default(),
                 new: new.map(StateMetadata),
             },
-            planning: self.is_preview(),
+            planning: self.options.preview,
         };
         changed.push(StepResult {
             step: Arc::new(step),
@@ -172,11 +240,11 @@ impl Executor {
     }
 
     /// Returns how long a step has taken; nothing in previews, which do not wait for providers.
-    fn time_of(&self, step: &Step) -> Duration {
-        if self.is_preview() || step.started.is_zero() {
+    fn duration(&self, step: &Step) -> Duration {
+        if self.options.preview || step.started.is_zero() {
             return Duration::ZERO;
         }
-        self.runtime.clock.elapsed().saturating_sub(step.started)
+        self.clock.elapsed().saturating_sub(step.started)
     }
 
     fn step_event(&self, step: &Step, op: StepOp, new: Option<&Arc<ResourceState>>) -> StepEvent {
@@ -184,7 +252,7 @@ impl Executor {
             .subject()
             .map(|state| state.resource_type.clone())
             .unwrap_or_default();
-        // A plain import takes the place of nothing; what goes with it only says that something was deleted.
+        // A plain import replaces nothing; its old record only marks that a resource was deleted.
         let old = step.old.as_ref().filter(|_| step.op != StepOp::Import);
         StepEvent {
             metadata: StepMetadata {
@@ -202,20 +270,21 @@ impl Executor {
                     .map(|state| state.provider.clone())
                     .unwrap_or_default(),
             },
-            planning: self.is_preview(),
+            planning: self.options.preview,
         }
     }
 
-    pub(super) fn emit_pre(&self, step: &Step) {
+    /// Announces a step.
+    pub(super) fn report_start(&self, step: &Step) {
         self.steps.fetch_add(1, Ordering::Relaxed);
         self.events.emit_with(step.is_internal(), || {
             EventPayload::ResourcePre(Arc::new(self.step_event(step, step.op, step.new.as_ref())))
         });
     }
 
-    /// Reports outputs where the reference engine does: always in previews, else for what a provider manages, for views,
+    /// Reports outputs where the reference engine does: always in previews, else for resources of providers, for views,
     /// for plain deletions and for refreshes. Components report theirs when they register them.
-    pub(super) fn emit_outputs(
+    fn emit_outputs(
         &self,
         step: &Step,
         result_op: StepOp,
@@ -226,10 +295,10 @@ impl Executor {
             .subject()
             .is_some_and(|state| state.custom || state.view_of.is_some());
         let is_reported = matches!(step.op, StepOp::Delete | StepOp::Refresh);
-        if !(self.is_preview() || custom || is_reported) {
+        if !(self.options.preview || custom || is_reported) {
             return;
         }
-        let op = self.told_op(step, result_op);
+        let op = self.reported_op(step, result_op);
         self.events.emit_with(step.is_internal(), || {
             let kept = kept.filter(|kept| kept.metadata.op == op);
             EventPayload::ResourceOutputs(
@@ -238,34 +307,16 @@ impl Executor {
         });
     }
 
-    /// Reports and records the outputs that a component or the stack registered.
-    ///
-    /// # Errors
-    /// When the entry cannot be made durable.
-    pub(crate) async fn record_outputs(
-        &self,
-        step: &Step,
-        new: StateRef,
-        unchanged: bool,
-    ) -> Result<(), StepFailure> {
-        self.publish(&new);
-        self.record(
-            OperationId(0),
-            JournalRecord::Outputs {
-                new: new.clone(),
-                elided: unchanged,
-            },
-        )
-        .await?;
+    /// Reports the outputs that a component or the stack registered.
+    pub(super) fn report_outputs(&self, step: &Step, new: &StateRef) {
         self.events.emit_with(step.is_internal(), || {
             EventPayload::ResourceOutputs(Arc::new(self.step_event(step, step.op, Some(&new.state))))
         });
-        Ok(())
     }
 }
 
-/// Returns what the provider said as an error that names it, when it was the provider that failed.
-fn words_of_provider(step: &Step, failure: &StepFailure) -> Option<Error> {
+/// Returns the message of a provider that failed as an error that names the provider.
+fn provider_error(step: &Step, failure: &StepFailure) -> Option<Error> {
     let partial = failure.status == OperationStatus::PartialFailure;
     if failure.provider_status.is_none() && !partial {
         return None;

@@ -1,0 +1,64 @@
+//! How many calls of providers run at a time: those of steps, and the cheap ones beside them.
+
+use std::sync::Arc;
+
+use crate::{
+    executor::{
+        ExecutorOptions, Step,
+        slots::{Call, Counting, Slot, Slots, StallReport},
+    },
+    runtime::Runtime,
+    urn::Urn,
+};
+
+/// How many calls of Check and Diff may run at a time for each step that may: they are cheap, but a provider must not get
+/// thousands at once.
+const QUESTIONS_PER_STEP: usize = 16;
+
+/// The limits of one run. Cheap to clone; all clones count together.
+#[derive(Clone)]
+pub(super) struct CallLimits {
+    steps: Slots,
+    questions: Slots,
+    /// Calls of every provider may wait for later registrations.
+    waits_for_registrations: bool,
+}
+
+impl CallLimits {
+    pub(super) fn new(options: &ExecutorOptions, runtime: &Runtime, report: StallReport) -> Self {
+        let questions = options.parallel.saturating_mul(QUESTIONS_PER_STEP);
+        Self {
+            steps: Slots::new(options.parallel, runtime.clone(), Arc::clone(&report)),
+            questions: Slots::new(questions, runtime.clone(), report),
+            waits_for_registrations: options.waits_for_registrations,
+        }
+    }
+
+    /// Waits until the step may call its provider; `None` where it calls none.
+    pub(super) async fn step(&self, step: &Step) -> Option<Slot> {
+        let provider = step.provider.as_ref().filter(|_| step.calls_provider())?;
+        let call = self.call(&step.urn, step.op.method()?, provider.waits_for_registrations);
+        Some(self.steps.acquire(call).await)
+    }
+
+    /// Waits until one more Check, Diff or other question about a resource may be put. `waits` is what the provider
+    /// declares.
+    pub(super) fn question(
+        &self,
+        urn: &Urn,
+        method: &'static str,
+        waits: bool,
+    ) -> impl Future<Output = Slot> + Send {
+        self.questions.acquire(self.call(urn, method, waits))
+    }
+
+    fn call(&self, urn: &Urn, method: &'static str, waits: bool) -> Call {
+        // No Construct is ever in flight: components of plugins are refused.
+        let below_construct = false;
+        Call {
+            urn: urn.clone(),
+            method,
+            counting: Counting::of(waits || self.waits_for_registrations, below_construct),
+        }
+    }
+}
