@@ -9,7 +9,7 @@ use stackwright_proto::pulumirpc::{
 };
 
 use crate::{
-    monitor::{Monitor, WireStatus, absent::Absent, require_version},
+    monitor::{Monitor, WireStatus, features::UnsupportedFeature, wire},
     provider::ProviderStatus,
 };
 
@@ -28,28 +28,28 @@ impl Monitor {
         match method {
             "ResourceMonitor/RegisterResource" => match decode(request) {
                 Ok(request) => {
-                    let registering = self.register_resource(request, false);
+                    let registering = wire::register_resource(self, request, false);
                     async move { Ok(registering.await?.encode_to_vec()) }.boxed()
                 }
                 Err(status) => failed(status),
             },
             "ResourceMonitor/ReadResource" => match decode(request) {
                 Ok(request) => {
-                    let reading = self.read_resource(request);
+                    let reading = wire::read_resource(self, request);
                     async move { Ok(reading.await?.encode_to_vec()) }.boxed()
                 }
                 Err(status) => failed(status),
             },
             "ResourceMonitor/RegisterResourceOutputs" => match decode(request) {
                 Ok(request) => {
-                    let registering = self.register_resource_outputs(request);
+                    let registering = wire::register_resource_outputs(self, request);
                     async move { registering.await.map(|()| Vec::new()) }.boxed()
                 }
                 Err(status) => failed(status),
             },
             "ResourceMonitor/Invoke" => match decode(request) {
                 Ok(request) => {
-                    let invoking = self.invoke_function(request);
+                    let invoking = wire::invoke(self, request);
                     async move { Ok(invoking.await?.encode_to_vec()) }.boxed()
                 }
                 Err(status) => failed(status),
@@ -68,37 +68,40 @@ impl Monitor {
     pub fn call_at_once(&self, method: &str, request: Bytes) -> Answer {
         match method {
             "Engine/Log" => {
-                self.log_request(decode::<LogRequest>(request)?);
+                wire::log(self, decode::<LogRequest>(request)?);
                 Ok(Vec::new())
             }
-            "Engine/GetRootResource" => Ok(self.root_resource().encode_to_vec()),
-            "Engine/SetRootResource" => self
-                .set_root_resource(&decode::<SetRootResourceRequest>(request)?)
-                .map(|()| Vec::new()),
-            "Engine/RequirePulumiVersion" => {
-                require_version(&decode::<RequirePulumiVersionRequest>(request)?).map(|()| Vec::new())
+            "Engine/GetRootResource" => Ok(wire::root_resource(self).encode_to_vec()),
+            "Engine/SetRootResource" => {
+                wire::set_root_resource(self, &decode::<SetRootResourceRequest>(request)?)
+                    .map(|()| Vec::new())
             }
-            "ResourceMonitor/SupportsFeature" => Ok(self
-                .supports_feature(&decode::<SupportsFeatureRequest>(request)?.id)
-                .encode_to_vec()),
-            "ResourceMonitor/GetDeploymentInfo" => Ok(self.deployment_info().encode_to_vec()),
-            "ResourceMonitor/RegisterPackage" => Ok(self
-                .register_package(decode::<RegisterPackageRequest>(request)?)?
-                .encode_to_vec()),
+            "Engine/RequirePulumiVersion" => {
+                wire::require_version(&decode::<RequirePulumiVersionRequest>(request)?).map(|()| Vec::new())
+            }
+            "ResourceMonitor/SupportsFeature" => {
+                let id = decode::<SupportsFeatureRequest>(request)?.id;
+                Ok(wire::supports_feature(self, &id).encode_to_vec())
+            }
+            "ResourceMonitor/GetDeploymentInfo" => Ok(wire::deployment_info(self).encode_to_vec()),
+            "ResourceMonitor/RegisterPackage" => {
+                let request = decode::<RegisterPackageRequest>(request)?;
+                Ok(wire::register_package(self, request)?.encode_to_vec())
+            }
             "ResourceMonitor/Call" => {
                 let token = decode::<ResourceCallRequest>(request)?.tok;
-                Err(Absent::Call(token).into())
+                Err(UnsupportedFeature::Call(token).into())
             }
-            "ResourceMonitor/ExistsResource" => Err(Absent::ExistsResource.into()),
-            "ResourceMonitor/RegisterStackTransform" => Err(Absent::StackTransform.into()),
-            "ResourceMonitor/RegisterStackInvokeTransform" => Err(Absent::InvokeTransform.into()),
+            "ResourceMonitor/ExistsResource" => Err(UnsupportedFeature::ExistsResource.into()),
+            "ResourceMonitor/RegisterStackTransform" => Err(UnsupportedFeature::StackTransform.into()),
+            "ResourceMonitor/RegisterStackInvokeTransform" => Err(UnsupportedFeature::InvokeTransform.into()),
             "ResourceMonitor/RegisterResourceHook" => {
                 let name = decode::<RegisterResourceHookRequest>(request)?.name;
-                Err(Absent::ResourceHook(name).into())
+                Err(UnsupportedFeature::ResourceHook(name).into())
             }
             "ResourceMonitor/RegisterErrorHook" => {
                 let name = decode::<RegisterErrorHookRequest>(request)?.name;
-                Err(Absent::ErrorHook(name).into())
+                Err(UnsupportedFeature::ErrorHook(name).into())
             }
             _ => Err(WireStatus::new(
                 ProviderStatus::Unimplemented,

@@ -1,10 +1,12 @@
-//! Which features the monitor has, for programs that ask before they use one.
+//! The features of the protocol that the monitor has, and one refusal for each that it does not have.
+
+use std::fmt;
 
 use stackwright_proto::pulumirpc::ResourceMonitorFeature as Feature;
 
-use crate::generator::GeneratorOptions;
+use crate::{generator::GeneratorOptions, monitor::WireStatus, provider::ProviderStatus};
 
-/// The features that are there, by number and, where older programs ask by name, by name.
+/// The features, by number and, where older programs ask by name, by name.
 const FEATURES: &[(Feature, &str)] = &[
     (Feature::Secrets, "secrets"),
     (Feature::ResourceReferences, "resourceReferences"),
@@ -30,7 +32,40 @@ pub(super) fn offered(options: &GeneratorOptions) -> impl Iterator<Item = (Featu
     offered.copied()
 }
 
-/// Tells whether a feature is there, by the name that older programs ask for.
+/// Returns whether the monitor has a feature, by the name that older programs ask for.
 pub(super) fn has(name: &str, options: &GeneratorOptions) -> bool {
     !name.is_empty() && offered(options).any(|(_, known)| known == name)
+}
+
+/// A part of the protocol that this engine does not have, with the name that the request has for it.
+#[derive(Debug)]
+pub(super) enum UnsupportedFeature {
+    Call(String),
+    ExistsResource,
+    StackTransform,
+    InvokeTransform,
+    ResourceHook(String),
+    ErrorHook(String),
+}
+
+impl fmt::Display for UnsupportedFeature {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(token) => write!(formatter, "calling the method {token:?} of a resource"),
+            Self::ExistsResource => formatter.write_str("asking whether a resource exists"),
+            Self::StackTransform => formatter.write_str("transforming resources"),
+            Self::InvokeTransform => formatter.write_str("transforming function calls"),
+            Self::ResourceHook(name) => write!(formatter, "the resource hook {name:?}"),
+            Self::ErrorHook(name) => write!(formatter, "the error hook {name:?}"),
+        }
+    }
+}
+
+impl From<UnsupportedFeature> for WireStatus {
+    fn from(what: UnsupportedFeature) -> Self {
+        Self::new(
+            ProviderStatus::Unimplemented,
+            format!("{what} is not supported by this engine"),
+        )
+    }
 }

@@ -4,18 +4,18 @@ use std::future::Future;
 
 use crate::{
     generator::Unanswered,
-    monitor::{Invoke, Monitor, WireStatus, defaults::Wanted, register::Refused},
+    monitor::{Invoke, Monitor, WireStatus, defaults::ProviderUse, register::Refused},
     property::PropertyMap,
     provider::{InvokeRequest, InvokeResponse},
     resource::ProviderReference,
 };
 
-/// What a function's call came to.
+/// The result of a function's call.
 #[derive(Clone, Debug)]
 pub(super) enum Invoked {
     /// The function answered.
     Answer(InvokeResponse),
-    /// Something that it depends on does not exist yet.
+    /// A resource that it depends on does not exist yet.
     Unknown,
 }
 
@@ -48,7 +48,7 @@ impl Monitor {
         }
     }
 
-    /// What is secret in the arguments is known when this returns, before the future is polled.
+    /// Calls a function; the secrets in its arguments are learned when this returns, before the future is polled.
     pub(super) fn invoke_raw(
         &self,
         invoke: Invoke,
@@ -60,7 +60,7 @@ impl Monitor {
                 Ok(flight) => flight,
                 Err(refused) => return Err(monitor.refused(refused).await),
             };
-            let invoked = monitor.called(invoke).await;
+            let invoked = monitor.call_function(invoke).await;
             drop(flight);
             match invoked {
                 Ok(invoked) => Ok(invoked),
@@ -69,7 +69,7 @@ impl Monitor {
         }
     }
 
-    async fn called(&self, invoke: Invoke) -> Result<Invoked, Refused> {
+    async fn call_function(&self, invoke: Invoke) -> Result<Invoked, Refused> {
         let Some((package, _)) = invoke.token.split_once(':') else {
             let text = format!("'{}' is not a valid function token", invoke.token);
             return Err(WireStatus::invalid(text).into());
@@ -101,9 +101,9 @@ impl Monitor {
                 .and_then(|parent| self.0.parents.provider_for(&parent, package));
             choice.provider = inherited.unwrap_or_default();
         }
-        let what = Wanted::Token(&invoke.token);
-        let reference = match self.provider_for(package, &choice, what).await {
-            Ok(Some(serving)) => serving.reference,
+        let what = ProviderUse::Token(&invoke.token);
+        let reference = match self.0.defaults.provider_for(package, &choice, what).await {
+            Ok(Some(provider)) => provider.reference,
             Ok(None) => {
                 let text = format!("Invoke: the default provider of package '{package}' failed");
                 return Err(WireStatus::unknown(text).into());
@@ -124,7 +124,7 @@ impl Monitor {
             ))
         })?;
         let executor = self.0.generator.executor();
-        self.heed("arguments", &invoke.arguments)?;
+        self.inspect("arguments", &invoke.arguments)?;
         let request = InvokeRequest {
             token: invoke.token.clone(),
             arguments: invoke.arguments,
@@ -144,7 +144,7 @@ impl Monitor {
         }
     }
 
-    /// Tells whether a registered resource that something depends on does not exist (yet).
+    /// Returns whether a registered dependency does not exist (yet).
     fn is_missing(&self, urn: &crate::urn::Urn) -> bool {
         self.0
             .generator

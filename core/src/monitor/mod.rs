@@ -3,16 +3,13 @@
 //! A program of our own process calls [`Monitor::register`] and its siblings, or hands the protocol's bytes to
 //! [`Monitor::call`]; other processes reach the same monitor through the gRPC transport in `grpc`.
 
-mod absent;
 mod call;
 mod defaults;
-mod engine_service;
 mod features;
 mod grpc;
 mod in_flight;
 mod invoke;
 mod json;
-mod package_source;
 mod packages;
 mod parents;
 mod plugin_service;
@@ -20,6 +17,7 @@ mod read;
 mod register;
 mod registration;
 mod run_info;
+mod run_packages;
 mod status;
 mod version_range;
 mod wire;
@@ -38,12 +36,12 @@ use crate::{
     generator::Generator,
     message::text_of_program,
     property::{PropertyMap, PropertyValue, hash::Fetch},
+    provider::{ProviderWish, settings::ProviderSettings},
     runtime::Runtime,
     secrets::Redactor,
     urn::Urn,
 };
 
-pub(crate) use engine_service::{diagnostic_of, require_version};
 pub use grpc::MonitorServer;
 pub(crate) use grpc::{Listening, MESSAGE_LIMIT, with_package_services};
 pub(crate) use plugin_service::EngineService;
@@ -51,11 +49,11 @@ pub use registration::PackageChoice;
 pub use registration::{Invoke, Read, Registered, Registration};
 pub use run_info::RunInfo;
 pub use status::WireStatus;
+pub(crate) use wire::{diagnostic_of, require_version};
 
 use defaults::DefaultProviders;
 pub(crate) use defaults::{UnrecordedDefaults, recorded_packages};
 use in_flight::InFlight;
-use packages::Packages;
 use parents::Parents;
 
 /// What a program talks to while it runs. Cheap to clone; all clones are one monitor.
@@ -68,10 +66,9 @@ struct Shared {
     fetch: Arc<dyn Fetch>,
     defaults: DefaultProviders,
     parents: Parents,
-    packages: Packages,
     positions: wire::Positions,
     in_flight: InFlight,
-    /// Who is still to hear of a cancellation.
+    /// The clients that are still to be notified of a cancellation.
     hearing: InFlight,
     /// The root stack's URN, once it is registered.
     root: Arc<OnceLock<Urn>>,
@@ -79,11 +76,11 @@ struct Shared {
     own_root: OnceLock<Urn>,
     /// Outputs that our own API has exported so far.
     exports: Mutex<PropertyMap>,
-    /// The program has said of itself that something is wrong.
+    /// The program has logged an error.
     error_reported: AtomicBool,
     /// The first declaration of the program that a binding could not read.
     unreadable: OnceLock<Error>,
-    /// The program has said that nothing more will come.
+    /// The program has signalled its end.
     signalled: CancellationToken,
     /// All steps are done, deletions included.
     finished: CancellationToken,
@@ -95,16 +92,16 @@ impl Monitor {
     /// Creates the monitor of one run.
     #[must_use]
     pub(crate) fn new(generator: Arc<Generator>, run: Arc<RunInfo>, fetch: Arc<dyn Fetch>) -> Self {
-        let defaults = DefaultProviders::new(&run, generator.base());
+        let in_flight = InFlight::default();
+        let defaults = DefaultProviders::new(Arc::clone(&generator), Arc::clone(&run), in_flight.clone());
         Self(Arc::new(Shared {
             generator,
             run,
             fetch,
             defaults,
             parents: Parents::default(),
-            packages: Packages::default(),
             positions: wire::Positions::default(),
-            in_flight: InFlight::default(),
+            in_flight,
             hearing: InFlight::default(),
             root: Arc::default(),
             own_root: OnceLock::new(),
@@ -117,12 +114,12 @@ impl Monitor {
         }))
     }
 
-    /// Returns what is wrong with what the configuration says about monitors.
+    /// Returns the fault of the configuration of default providers.
     pub(crate) fn fault(&self) -> Option<Error> {
         self.0.defaults.fault()
     }
 
-    /// Returns what the program is told of its run.
+    /// Returns the description of the run.
     #[must_use]
     pub fn run_info(&self) -> &Arc<RunInfo> {
         &self.0.run
@@ -145,8 +142,8 @@ impl Monitor {
         self.0.generator.executor().runtime()
     }
 
-    /// Returns what takes secrets out of the operation's texts. A program's secrets are learned in the calls that pass them;
-    /// a binding that knows them earlier, where they are made, lets it learn them there.
+    /// Returns the redactor of the operation's texts. It learns a program's secrets in the calls that pass them; a binding
+    /// that knows them earlier lets it learn them there.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         self.0.generator.executor().events().redactor()
@@ -156,16 +153,27 @@ impl Monitor {
         &self.0.positions
     }
 
-    fn announce(&self, settings: crate::provider::settings::ProviderSettings) -> String {
-        self.0.packages.register(settings, self.runtime().random.as_ref())
-    }
-
-    /// Takes the packages that the program needs: where it names no version, these are the ones to use.
-    pub(crate) fn require(&self, packages: Vec<crate::provider::settings::ProviderSettings>) {
+    /// Sets the packages that the program needs: where a request names no version, theirs are used.
+    pub(crate) fn require(&self, packages: Vec<ProviderSettings>) {
         self.0.defaults.require(packages);
     }
 
-    /// Says something to people. An error fails the operation once the program has ended, before anything is deleted that
+    /// Installs plugins before the program runs, and returns whether it still is to run.
+    ///
+    /// A cancellation lets the installation complete; a second one abandons it.
+    pub(crate) async fn install_beforehand(&self, plugins: &[ProviderWish]) -> bool {
+        let executor = self.0.generator.executor();
+        if let Some(_flight) = self.0.in_flight.enter() {
+            tokio::select! {
+                biased;
+                () = executor.terminated() => {}
+                () = self.0.generator.registry().source().install_beforehand(plugins) => {}
+            }
+        }
+        !executor.control().is_stopped()
+    }
+
+    /// Emits a diagnostic. An error fails the operation once the program has ended, before anything is deleted that
     /// the program has not registered.
     pub fn log(&self, severity: Severity, message: impl Into<String>, urn: Option<Urn>) {
         let mut diagnostic = Diagnostic::new(severity, message.into());
@@ -173,7 +181,7 @@ impl Monitor {
         self.log_diagnostic(diagnostic);
     }
 
-    /// The same, with all that a message can carry.
+    /// Emits a diagnostic with all its fields.
     pub fn log_diagnostic(&self, mut diagnostic: Diagnostic) {
         if diagnostic.severity == Severity::Error {
             diagnostic.message = text_of_program(diagnostic.message.reference());
@@ -182,7 +190,7 @@ impl Monitor {
         self.0.generator.executor().diagnose(diagnostic);
     }
 
-    /// Tells whether the program has reported an error.
+    /// Returns whether the program has reported an error.
     pub(crate) fn has_reported_errors(&self) -> bool {
         self.0.error_reported.load(Ordering::Acquire)
     }
@@ -202,7 +210,7 @@ impl Monitor {
     }
 
     /// Fails the operation of a program that goes on after its end, for what it did then; nothing more is begun. Tells whether
-    /// the operation still went on: else nobody can be told any more.
+    /// the operation still went on, so that its result has the failure.
     pub fn fail_late(&self, message: impl Into<String>) -> bool {
         if self.is_closed() {
             return false;
@@ -240,7 +248,7 @@ impl Monitor {
             .clone()
     }
 
-    /// Says that the program will register nothing more, and waits until all steps are done.
+    /// Signals that the program will register nothing more, and waits until all steps are done.
     ///
     /// # Errors
     /// `Unavailable` when the run ends otherwise; a second call is refused.
@@ -255,38 +263,38 @@ impl Monitor {
         }
     }
 
-    /// Resolves when the program has said that nothing more will come.
+    /// Resolves when the program has signalled its end.
     pub(crate) async fn signalled(&self) {
         self.0.signalled.cancelled().await;
     }
 
-    /// Waits until nothing is being worked on, and takes nothing more from then on.
+    /// Waits until no request is in flight, and accepts none from then on.
     pub(crate) async fn seal(&self) {
         self.0.in_flight.seal().await;
     }
 
-    /// Takes nothing more, whatever is being worked on.
+    /// Accepts no more requests, although some may be in flight.
     pub(crate) fn seal_now(&self) {
         self.0.in_flight.seal_now();
     }
 
-    /// Takes in somebody who has to hear of a cancellation before the operation returns, and who has as soon as the
-    /// answer is dropped. `None` once the operation has not waited for anybody.
+    /// Registers a client that must be notified of a cancellation before the operation returns; dropping the guard
+    /// acknowledges. `None` once the operation no longer waits.
     pub(crate) fn hears_of_cancellation(&self) -> Option<impl Send + use<>> {
         self.0.hearing.enter()
     }
 
-    /// Waits until all have heard of the cancellation that have to.
+    /// Waits until all registered clients have been notified of the cancellation.
     pub(crate) async fn all_have_heard(&self) {
         self.0.hearing.seal().await;
     }
 
-    /// Says that all steps are done, which answers [`Self::signal_and_wait_for_shutdown`].
+    /// Marks all steps as done, which answers [`Self::signal_and_wait_for_shutdown`].
     pub(crate) fn finish(&self) {
         self.0.finished.cancel();
     }
 
-    /// Ends the monitor: what waits is told that it shut down, and nothing more is taken.
+    /// Ends the monitor: waiting requests fail, and no more are accepted.
     pub(crate) fn close(&self) {
         self.0.closed.cancel();
     }
@@ -306,13 +314,13 @@ impl Monitor {
         self.0.closed.cancelled().await;
     }
 
-    /// Tells whether the monitor has ended.
+    /// Returns whether the monitor has ended.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.0.closed.is_cancelled()
     }
 
-    /// A registration that is not answered waits here until the session is released.
+    /// Waits until the session is released, for a request without an answer.
     async fn unanswered(&self, waiting: &str) -> WireStatus {
         self.0.closed.cancelled().await;
         WireStatus::shut_down(waiting)

@@ -15,18 +15,18 @@ use crate::{
 
 /// What each registered resource hands down.
 #[derive(Default)]
-pub(super) struct Parents(Mutex<Legacies>);
+pub(super) struct Parents(Mutex<Inherited>);
 
 #[derive(Default)]
-struct Legacies {
-    of: FxHashMap<Urn, Arc<Legacy>>,
+struct Inherited {
+    of: FxHashMap<Urn, Arc<InheritedOptions>>,
     /// The last one that was recorded: most resources hand down what the one before does, and share it.
-    last: Arc<Legacy>,
+    last: Arc<InheritedOptions>,
 }
 
 /// What one resource hands down.
 #[derive(Default)]
-struct Legacy {
+struct InheritedOptions {
     protect: Option<bool>,
     retain_on_delete: Option<bool>,
     deleted_with: Option<Urn>,
@@ -48,25 +48,28 @@ impl Parents {
             return;
         };
         let parents = self.lock();
-        let Some(legacy) = parents.of.get(parent) else {
+        let Some(options) = parents.of.get(parent) else {
             return;
         };
-        let handed_down = legacy.found.get().unwrap_or(&legacy.provider);
-        registration.protect = registration.protect.or(legacy.protect);
-        registration.retain_on_delete = registration.retain_on_delete.or(legacy.retain_on_delete);
+        let handed_down = options.found.get().unwrap_or(&options.provider);
+        registration.protect = registration.protect.or(options.protect);
+        registration.retain_on_delete = registration.retain_on_delete.or(options.retain_on_delete);
         if registration.options.deleted_with.is_none() {
-            registration.options.deleted_with.clone_from(&legacy.deleted_with);
+            registration
+                .options
+                .deleted_with
+                .clone_from(&options.deleted_with);
         }
         let provider = &mut registration.package.provider;
         if registration.custom {
             let package = registration.resource_type.package();
             if provider.is_empty() && !registration.resource_type.is_provider() {
-                let choice = legacy.choice.as_ref().filter(|(handed, _)| handed == package);
+                let choice = options.choice.as_ref().filter(|(handed, _)| handed == package);
                 if provider_package(handed_down) == package {
                     provider.clone_from(handed_down);
                 } else if let Some((_, choice)) = choice {
                     registration.package.clone_from(choice);
-                } else if let Some(inherited) = legacy.providers.get(package) {
+                } else if let Some(inherited) = options.providers.get(package) {
                     provider.clone_from(inherited);
                 }
             }
@@ -76,7 +79,7 @@ impl Parents {
             if provider.is_empty() && !registration.providers.contains_key(inherited) {
                 provider.clone_from(handed_down);
             }
-            for (package, inherited) in &legacy.providers {
+            for (package, inherited) in &options.providers {
                 registration
                     .providers
                     .entry(package.clone())
@@ -94,27 +97,27 @@ impl Parents {
     /// hands down nothing.
     pub(super) fn record(&self, urn: &Urn, registration: &Registration, goal: &Goal) {
         let given = Given { registration, goal };
-        let mut legacies = self.lock();
-        let Legacies { of, last } = &mut *legacies;
+        let mut inherited = self.lock();
+        let Inherited { of, last } = &mut *inherited;
         if given.is_nothing() {
             // A registration of the same URN that was given back may have left something.
             of.remove(urn);
             return;
         }
         if !given.is(last) {
-            *last = Arc::new(given.to_legacy());
+            *last = Arc::new(given.to_options());
         }
         of.insert(urn.clone(), Arc::clone(last));
     }
 
     /// Records the default provider that was found for a registration.
     pub(super) fn record_found(&self, urn: &Urn, provider: &str) {
-        if let Some(legacy) = self.lock().of.get(urn) {
-            legacy.found.get_or_init(|| provider.to_owned());
+        if let Some(options) = self.lock().of.get(urn) {
+            options.found.get_or_init(|| provider.to_owned());
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Legacies> {
+    fn lock(&self) -> MutexGuard<'_, Inherited> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -172,29 +175,29 @@ impl Given<'_> {
     }
 
     fn is_nothing(&self) -> bool {
-        self.choice().is_none() && self.is(&Legacy::default())
+        self.choice().is_none() && self.is(&InheritedOptions::default())
     }
 
     /// Compares before anything is copied; every registration comes by here.
-    fn is(&self, legacy: &Legacy) -> bool {
-        let is_same_choice = match (&legacy.choice, self.choice()) {
+    fn is(&self, options: &InheritedOptions) -> bool {
+        let is_same_choice = match (&options.choice, self.choice()) {
             (None, None) => true,
             (Some((package, choice)), Some((given, other))) => {
-                package == given && (legacy.is_plain && other.is_plain() || choice == other)
+                package == given && (options.is_plain && other.is_plain() || choice == other)
             }
             _ => false,
         };
         is_same_choice
-            && legacy.protect == self.registration.protect
-            && legacy.retain_on_delete == self.registration.retain_on_delete
-            && legacy.deleted_with == self.goal.options.deleted_with
-            && legacy.provider == self.provider()
-            && legacy.providers == *self.providers()
+            && options.protect == self.registration.protect
+            && options.retain_on_delete == self.registration.retain_on_delete
+            && options.deleted_with == self.goal.options.deleted_with
+            && options.provider == self.provider()
+            && options.providers == *self.providers()
     }
 
-    fn to_legacy(&self) -> Legacy {
+    fn to_options(&self) -> InheritedOptions {
         let choice = self.choice();
-        Legacy {
+        InheritedOptions {
             protect: self.registration.protect,
             retain_on_delete: self.registration.retain_on_delete,
             deleted_with: self.goal.options.deleted_with.clone(),

@@ -1,4 +1,4 @@
-//! Reading resources through our own API: looking at something without managing it.
+//! Reading resources through our own API.
 
 use std::future::Future;
 
@@ -6,7 +6,7 @@ use crate::{
     generator::{ClaimGuard, RegisterOutcome},
     monitor::{
         Monitor, Read, Registered, Registration, WireStatus,
-        defaults::Wanted,
+        defaults::ProviderUse,
         in_flight::Flight,
         register::{Refused, goal_of},
     },
@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Monitor {
-    /// Reads something without managing it.
+    /// Reads a resource without managing it.
     ///
     /// # Errors
     /// As [`Self::register`].
@@ -23,26 +23,27 @@ impl Monitor {
         let work = self.prepare_read(&read).map(|(flight, claim, goal)| {
             let monitor = self.clone();
             async move {
-                let outcome = monitor.look(read, claim, goal).await;
+                let outcome = monitor.read_claimed(read, claim, goal).await;
                 monitor.answer(outcome, flight).await
             }
         });
-        self.working(work)
+        self.spawn_work(work)
     }
 
-    async fn look(
+    async fn read_claimed(
         &self,
         read: Read,
         claim: ClaimGuard,
         mut goal: Box<Goal>,
     ) -> Result<RegisterOutcome, Refused> {
         let package = read.resource_type.package().to_owned();
-        let what = Wanted::Read(claim.urn(), read.resource_type.as_str());
-        let Some(serving) = self.provider_for(&package, &read.package, what).await? else {
+        let what = ProviderUse::Read(claim.urn(), read.resource_type.as_str());
+        let chosen = self.0.defaults.provider_for(&package, &read.package, what);
+        let Some(provider) = chosen.await? else {
             return self.0.generator.skip(claim, &goal).map_err(Refused::Unanswered);
         };
-        goal.provider = serving.text;
-        self.heed("inputs", &goal.inputs)?;
+        goal.provider = provider.text;
+        self.inspect("inputs", &goal.inputs)?;
         let outcome = self.0.generator.read(claim, *goal, read.id).await;
         outcome.map_err(Refused::Unanswered)
     }
@@ -74,15 +75,15 @@ impl Monitor {
             stack_trace: read.stack_trace.clone(),
             ..Registration::default()
         };
-        self.adopt(&mut registration);
-        // What is read is nobody's to protect or retain.
+        self.inherit(&mut registration);
+        // A resource that is read is not managed: the options of managed ones do not apply.
         registration.protect = None;
         registration.retain_on_delete = None;
         registration.options.deleted_with = None;
         let mut goal = Box::new(goal_of(&mut registration));
         goal.property_dependencies = PropertyDependencies::new();
         let generator = &self.0.generator;
-        generator.expect_provider(|| self.default_asked_for(&registration));
+        generator.expect_provider(|| self.0.defaults.default_asked_for(&registration));
         let claim = self.claim(&goal)?;
         Ok((flight, claim, goal))
     }

@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 use crate::{
     error::Error,
     generator::{ClaimGuard, References, RegisterOutcome, Unanswered},
-    monitor::{Monitor, Registered, Registration, WireStatus, defaults::Wanted, in_flight::Flight},
+    monitor::{Monitor, Registered, Registration, WireStatus, defaults::ProviderUse, in_flight::Flight},
     property::{PropertyMap, PropertyPath, Survey, hash::fill_hashes},
     provider::ProviderStatus,
     resource::{Goal, PropertyDependencies, ProviderReference},
@@ -35,7 +35,7 @@ impl Monitor {
         let work = self.prepare(&mut registration).map(|(flight, claim, goal)| {
             let monitor = self.clone();
             async move {
-                // Very many may be on their way: while one is brought about, nothing of its completion is held any more.
+                // Very many may run at the same time: the generator's work must not hold the memory of the completion.
                 let (claim, goal) = match monitor.complete(registration, claim, goal).await {
                     Ok(Completed::Ready(claim, goal)) => (claim, goal),
                     Ok(Completed::Skipped(outcome)) => return monitor.answer(Ok(outcome), flight).await,
@@ -45,11 +45,11 @@ impl Monitor {
                 monitor.answer(outcome.map_err(Refused::Unanswered), flight).await
             }
         });
-        self.working(work)
+        self.spawn_work(work)
     }
 
-    /// Starts the work of a request that was taken up, and gives what it comes to.
-    pub(super) fn working<T, W>(
+    /// Spawns the work of an accepted request, and returns its result.
+    pub(super) fn spawn_work<T, W>(
         &self,
         work: Result<W, Refused>,
     ) -> impl Future<Output = Result<T, WireStatus>> + Send + use<T, W>
@@ -69,18 +69,18 @@ impl Monitor {
         }
     }
 
-    /// Tells whoever asked what became of a request that is not taken up.
+    /// Returns the status of a request that failed.
     pub(super) async fn refused(&self, refused: Refused) -> WireStatus {
         match refused {
             Refused::Invalid(status) => status,
             Refused::Unanswered(Unanswered::Ending) => {
                 self.unanswered("waiting on step's done channel").await
             }
-            Refused::OutputsUnanswered => self.unanswered("waiting on output step's done channel").await,
+            Refused::OutputsAfterRunEnded => self.unanswered("waiting on output step's done channel").await,
         }
     }
 
-    /// Takes up a request that is `doing` something, unless nothing more is taken.
+    /// Accepts a request that is `doing` something, unless no more are accepted.
     pub(super) fn enter(&self, doing: &str) -> Result<Flight, Refused> {
         if self.is_closed() {
             return Err(Refused::Invalid(WireStatus::shut_down(doing)));
@@ -110,7 +110,7 @@ impl Monitor {
             .values()
             .any(|names| !names.is_empty())
         {
-            // Nothing here runs them, and what they guard must not happen without them.
+            // This engine runs no hooks, and the steps that they guard must not run without them.
             return Err(Refused::Invalid(WireStatus::new(
                 ProviderStatus::Unimplemented,
                 format!(
@@ -135,11 +135,11 @@ impl Monitor {
             );
             return Err(Refused::Invalid(WireStatus::unknown(text)));
         }
-        self.adopt(registration);
+        self.inherit(registration);
         let goal = Box::new(goal_of(registration));
         self.0
             .generator
-            .expect_provider(|| self.default_asked_for(registration));
+            .expect_provider(|| self.0.defaults.default_asked_for(registration));
         let claim = self.claim(&goal)?;
         // A child whose parent's URN was computed may come next.
         self.0.parents.record(claim.urn(), registration, &goal);
@@ -153,8 +153,8 @@ impl Monitor {
         self.0.generator.claim(goal).map_err(Refused::Unanswered)
     }
 
-    /// Completes a registration with its parent, and with what that hands down.
-    pub(super) fn adopt(&self, registration: &mut Registration) {
+    /// Completes a registration with its parent, and with the options that it inherits from that.
+    pub(super) fn inherit(&self, registration: &mut Registration) {
         self.0.generator.refer_to_registered(References {
             parent: &mut registration.parent,
             dependencies: &mut registration.dependencies,
@@ -172,7 +172,7 @@ impl Monitor {
         self.0.root.get_or_init(|| urn);
     }
 
-    /// Completes a goal with what only this run knows.
+    /// Completes a goal with its provider and the hashes of its assets.
     async fn complete(
         &self,
         registration: Box<Registration>,
@@ -181,38 +181,42 @@ impl Monitor {
     ) -> Result<Completed, Refused> {
         if registration.custom && !registration.resource_type.is_provider() {
             let package = registration.resource_type.package().to_owned();
-            let what = Wanted::Resource(claim.urn());
-            let Some(serving) = self.provider_for(&package, &registration.package, what).await? else {
+            let what = ProviderUse::Resource(claim.urn());
+            let chosen = self
+                .0
+                .defaults
+                .provider_for(&package, &registration.package, what);
+            let Some(provider) = chosen.await? else {
                 let skipped = self.0.generator.skip(claim, &goal).map_err(Refused::Unanswered)?;
                 return Ok(Completed::Skipped(skipped));
             };
-            goal.provider = serving.text;
+            goal.provider = provider.text;
             if registration.package.provider.is_empty() {
                 // Children inherit the provider that was found.
                 self.0.parents.record_found(claim.urn(), &goal.provider);
             }
         }
         if let Some(package) = registration.resource_type.provided_package() {
-            let mut settings = self.settings_of(package, &registration.package)?;
+            let mut settings = self.0.defaults.settings_of(package, &registration.package)?;
             self.0.defaults.complete_explicit(&mut settings);
             goal.inputs = settings.write(std::mem::take(&mut goal.inputs));
         }
         goal.inputs = self
-            .hashed("inputs", std::mem::take(&mut goal.inputs), claim.urn())
+            .inspect_assets("inputs", std::mem::take(&mut goal.inputs), claim.urn())
             .await?;
         if let Some(trigger) = &goal.options.replacement_trigger {
-            let heeded = self
+            let inspected = self
                 .0
                 .generator
                 .executor()
                 .sanitizer()
                 .inspect_value("replacementTrigger", trigger);
-            heeded.map_err(WireStatus::invalid)?;
+            inspected.map_err(WireStatus::invalid)?;
         }
         Ok(Completed::Ready(claim, goal))
     }
 
-    /// Keeps what is secret in values of the program out of texts from now on.
+    /// Learns the secrets in values of the program for the redactor of texts.
     pub(super) fn learn(&self, values: &PropertyMap) {
         if values.contains_secrets() {
             values
@@ -221,24 +225,24 @@ impl Monitor {
         }
     }
 
-    /// Looks at values of the program; returns what is in them.
-    pub(super) fn heed(&self, label: &str, values: &PropertyMap) -> Result<Survey, Refused> {
-        let heeded = self.0.generator.executor().sanitizer().inspect(label, values);
-        heeded.map_err(|fault| Refused::Invalid(WireStatus::invalid(fault)))
+    /// Inspects values of the program; returns which special values they hold.
+    pub(super) fn inspect(&self, label: &str, values: &PropertyMap) -> Result<Survey, Refused> {
+        let inspected = self.0.generator.executor().sanitizer().inspect(label, values);
+        inspected.map_err(|fault| Refused::Invalid(WireStatus::invalid(fault)))
     }
 
-    /// Looks at values of the program, and fills in the hashes of assets and archives, which programs leave out.
+    /// Inspects values of the program, and fills in the hashes of assets and archives, which programs leave out.
     /// Errors name the resource.
-    pub(super) async fn hashed(
+    pub(super) async fn inspect_assets(
         &self,
         label: &str,
         values: PropertyMap,
         urn: &Urn,
     ) -> Result<PropertyMap, Refused> {
-        if !self.heed(label, &values)?.assets {
+        if !self.inspect(label, &values)?.assets {
             return Ok(values);
         }
-        // Rare, and so it is kept out of what every registration has room for.
+        // Boxed: rare, and would otherwise enlarge the future of every registration.
         let hashed = Box::pin(self.with_hashes(values)).await?;
         hashed.map_err(|error| {
             let text = format!("{label} of {urn}: {}", error.message());
@@ -257,7 +261,7 @@ impl Monitor {
         }
     }
 
-    /// Ends a request's flight, and turns what came of it into its answer.
+    /// Ends a request, and converts its outcome to its answer.
     pub(super) async fn answer(
         &self,
         outcome: Result<RegisterOutcome, Refused>,
@@ -277,7 +281,7 @@ impl Monitor {
             } else {
                 crate::token::ResourceId::default()
             },
-            // A component's recorded outputs are not given back: it is about to say them anew.
+            // A component's recorded outputs are not returned: it is about to register them anew.
             outputs: if known && state.custom {
                 state.outputs.clone()
             } else {
@@ -322,7 +326,7 @@ impl Monitor {
             let (monitor, urn) = (self.clone(), urn.clone());
             async move {
                 let published = async {
-                    let outputs = monitor.hashed("outputs", outputs, &urn).await?;
+                    let outputs = monitor.inspect_assets("outputs", outputs, &urn).await?;
                     let published = monitor.0.generator.register_outputs(&urn, outputs).await;
                     published.map_err(Refused::Unanswered)
                 };
@@ -334,33 +338,33 @@ impl Monitor {
                 }
             }
         });
-        self.working(work.map_err(Refused::of_outputs))
+        self.spawn_work(work.map_err(Refused::of_outputs))
     }
 }
 
-/// What a goal that has been completed comes to.
+/// A completed registration.
 enum Completed {
-    /// It can be brought about.
+    /// It has its provider.
     Ready(ClaimGuard, Box<Goal>),
-    /// Its provider failed, and the run goes on without it.
+    /// Its provider failed, and the run continues without it.
     Skipped(RegisterOutcome),
 }
 
-/// Why a request is not taken up.
+/// Why a request fails.
 pub(super) enum Refused {
-    /// It is wrong in itself.
+    /// It is invalid.
     Invalid(WireStatus),
     /// The run is ending.
     Unanswered(Unanswered),
-    /// The same, where outputs were to be published.
-    OutputsUnanswered,
+    /// The run is ending, and the request was to publish outputs.
+    OutputsAfterRunEnded,
 }
 
 impl Refused {
-    /// Says of a request that it was about outputs.
+    /// Marks the request as one that publishes outputs.
     fn of_outputs(self) -> Self {
         match self {
-            Self::Unanswered(Unanswered::Ending) => Self::OutputsUnanswered,
+            Self::Unanswered(Unanswered::Ending) => Self::OutputsAfterRunEnded,
             refused => refused,
         }
     }

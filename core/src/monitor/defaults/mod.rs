@@ -1,4 +1,5 @@
-//! Default providers: one for each package and version that is used without an explicit provider.
+//! The providers of requests: explicit ones, and default ones for each package and version that is used without an explicit
+//! provider.
 
 mod configuration;
 mod known;
@@ -6,19 +7,20 @@ mod name;
 mod recorded;
 mod start;
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 
 use crate::{
     error::Error,
-    generator::Unanswered,
-    monitor::RunInfo,
-    monitor::{Monitor, PackageChoice, Registration, WireStatus, register::Refused},
+    generator::{Generator, Unanswered},
+    monitor::{
+        PackageChoice, Registration, RunInfo, WireStatus, in_flight::InFlight, packages::Packages,
+        register::Refused,
+    },
     provider::settings::ProviderSettings,
     resource::ProviderReference,
-    state::Base,
     urn::Urn,
 };
 
@@ -26,37 +28,42 @@ use known::Known;
 pub(crate) use known::recorded_packages;
 use name::default_name;
 pub(crate) use recorded::UnrecordedDefaults;
-use start::{Start, Started};
+use start::{Start, Started, start};
 
 /// The default providers of one run, each started once, independently of the others.
 pub(super) struct DefaultProviders {
+    generator: Arc<Generator>,
+    run: Arc<RunInfo>,
+    in_flight: InFlight,
+    /// The packages that the program has announced.
+    announced: Packages,
     /// By key ([`ProviderSettings::key`]).
     started: Mutex<FxHashMap<String, Start>>,
-    /// What the last run used of each package, where the program does not say.
+    /// The settings of packages in the last run.
     recorded: Known,
-    /// What the program's language runtime says that it needs; once it says anything, the last run has no say.
+    /// The packages that the program's language runtime requires; they replace those of the last run.
     required: OnceLock<Known>,
-    /// Packages whose default provider the configuration forbids, or what is wrong with what it says.
+    /// Packages whose default provider the configuration forbids, or the fault of the configuration.
     denied: Result<Vec<String>, String>,
 }
 
-/// The provider that serves a request; all that it serves share the text of its reference.
+/// The provider of a request; all requests that it serves share the text of its reference.
 #[derive(Clone)]
-pub(super) struct Serving {
+pub(super) struct ResolvedProvider {
     pub(super) reference: ProviderReference,
     pub(super) text: SmolStr,
 }
 
-impl From<ProviderReference> for Serving {
+impl From<ProviderReference> for ResolvedProvider {
     fn from(reference: ProviderReference) -> Self {
         let text = smol_str::format_smolstr!("{reference}");
         Self { reference, text }
     }
 }
 
-/// What a provider is wanted for, as refusals name it.
+/// The use of a provider, as refusals name it.
 #[derive(Clone, Copy)]
-pub(super) enum Wanted<'a> {
+pub(super) enum ProviderUse<'a> {
     /// A resource that is registered.
     Resource(&'a Urn),
     /// A resource that is read; refusals name its type.
@@ -66,23 +73,27 @@ pub(super) enum Wanted<'a> {
 }
 
 impl DefaultProviders {
-    pub(super) fn new(run: &RunInfo, base: &Base) -> Self {
+    pub(super) fn new(generator: Arc<Generator>, run: Arc<RunInfo>, in_flight: InFlight) -> Self {
         Self {
             started: Mutex::default(),
-            recorded: Known::of_base(base),
+            recorded: Known::of_base(generator.base()),
             required: OnceLock::new(),
-            denied: configuration::denied(run),
+            denied: configuration::denied(&run),
+            announced: Packages::default(),
+            generator,
+            run,
+            in_flight,
         }
     }
 
-    /// Takes what the program's language runtime says that it needs. Only the first that says anything is heard.
+    /// Sets the packages that the program's language runtime requires; only the first call that has any counts.
     pub(super) fn require(&self, packages: Vec<ProviderSettings>) {
         if !packages.is_empty() {
             drop(self.required.set(packages.into_iter().collect()));
         }
     }
 
-    /// Returns what is wrong with the configuration of default providers.
+    /// Returns the fault of the configuration of default providers.
     pub(super) fn fault(&self) -> Option<Error> {
         self.denied.as_ref().err().map(Error::invalid)
     }
@@ -96,8 +107,8 @@ impl DefaultProviders {
                 .any(|denied| denied == "*" || denied == package)
     }
 
-    /// Completes an explicit provider's settings, when it says neither version nor address. Of the version that is known
-    /// as made by a parameter it is made by that in any case.
+    /// Completes an explicit provider's settings that have neither version nor address. The version that is known to be
+    /// parameterized gets its parameter in any case.
     pub(super) fn complete_explicit(&self, settings: &mut ProviderSettings) {
         if settings.version.is_none() && settings.download_url.is_empty() {
             self.complete(settings);
@@ -106,29 +117,34 @@ impl DefaultProviders {
         }
     }
 
-    /// Returns what is known of packages that requests do not say.
+    /// Returns the known settings of packages.
     fn at_hand(&self) -> &Known {
         self.required.get().unwrap_or(&self.recorded)
     }
 
-    /// Returns what is known of packages before the program names any.
-    pub(super) fn known(&self) -> impl Iterator<Item = ProviderSettings> {
-        self.at_hand().packages()
+    /// Announces a package and returns its reference.
+    pub(super) fn announce(&self, settings: ProviderSettings) -> String {
+        let random = &self.generator.executor().runtime().random;
+        self.announced.register(settings, random.as_ref())
     }
 
+    /// Returns the packages with known settings, then those that the program has announced.
+    pub(super) fn known(&self) -> impl Iterator<Item = ProviderSettings> {
+        self.at_hand().packages().chain(self.announced.announced())
+    }
+
+    /// Completes a package's settings where they are open.
     pub(super) fn complete(&self, settings: &mut ProviderSettings) {
         self.at_hand().complete(settings);
     }
-}
 
-impl Monitor {
-    /// Returns the settings of a request's package, from the package it names or from its options.
+    /// Returns the settings of a request's package: those of the announced package that it names, or its options.
     pub(super) fn settings_of(
         &self,
         package: &str,
         choice: &PackageChoice,
     ) -> Result<ProviderSettings, WireStatus> {
-        if let Some(announced) = self.announced(choice)? {
+        if let Some(announced) = self.announced_by(choice)? {
             return Ok(announced);
         }
         Ok(ProviderSettings {
@@ -141,26 +157,26 @@ impl Monitor {
     }
 
     /// Returns the package that a request names by its reference, if it does.
-    fn announced(&self, choice: &PackageChoice) -> Result<Option<ProviderSettings>, WireStatus> {
+    fn announced_by(&self, choice: &PackageChoice) -> Result<Option<ProviderSettings>, WireStatus> {
         if choice.package_ref.is_empty() {
             return Ok(None);
         }
-        let announced = self.0.packages.get(&choice.package_ref);
+        let announced = self.announced.get(&choice.package_ref);
         let unknown = || WireStatus::unknown(format!("unknown provider package '{}'", choice.package_ref));
         announced.map(Some).ok_or_else(unknown)
     }
 
-    /// Returns the provider that a request is served by: the explicit one, or the package's default one. `None` when
-    /// that one failed, and the run goes on all the same.
+    /// Returns the provider of a request: the explicit one, or the package's default one. `None` when that one failed and the
+    /// run continues.
     pub(super) async fn provider_for(
         &self,
         package: &str,
         choice: &PackageChoice,
-        what: Wanted<'_>,
-    ) -> Result<Option<Serving>, Refused> {
+        what: ProviderUse<'_>,
+    ) -> Result<Option<ResolvedProvider>, Refused> {
         if !choice.provider.is_empty() {
-            // What the request says of its package does not count then, and must make sense all the same.
-            if self.announced(choice)?.is_none() {
+            // The request's options of its package are ignored then, but must be valid.
+            if self.announced_by(choice)?.is_none() {
                 version_of(choice)?;
             }
             return match ProviderReference::parse(&choice.provider) {
@@ -174,11 +190,11 @@ impl Monitor {
             None => tokio::select! {
                 biased;
                 started = start => started,
-                () = self.0.generator.executor().control().stopped() => Started::Ending,
+                () = self.generator.executor().control().stopped() => Started::Ending,
             },
         };
         match started {
-            Started::Ready(serving) => Ok(Some(serving)),
+            Started::Ready(provider) => Ok(Some(provider)),
             Started::Failed => Ok(None),
             Started::Ending => Err(Refused::Unanswered(Unanswered::Ending)),
         }
@@ -196,7 +212,7 @@ impl Monitor {
             return None;
         }
         let settings = self.default_settings(resource_type.package(), package).ok()?;
-        let run = &self.0.run;
+        let run = &self.run;
         let provider_type = format!("pulumi:providers:{}", settings.package);
         Some(Urn::new(
             &run.stack,
@@ -214,38 +230,47 @@ impl Monitor {
         choice: &PackageChoice,
     ) -> Result<ProviderSettings, WireStatus> {
         let mut settings = self.settings_of(package, choice)?;
-        // Only those of default providers: what an explicit one says is recorded as it stands.
+        // Only those of default providers: the address of an explicit one is recorded as it is.
         let trimmed = settings.download_url.trim_end_matches('/').len();
         settings.download_url.truncate(trimmed);
-        self.0.defaults.complete(&mut settings);
+        self.complete(&mut settings);
         Ok(settings)
     }
 
     /// Returns the start of the default provider that a request asks for; the first such request begins it.
-    fn default_for(&self, package: &str, choice: &PackageChoice, what: Wanted<'_>) -> Result<Start, Refused> {
+    fn default_for(
+        &self,
+        package: &str,
+        choice: &PackageChoice,
+        what: ProviderUse<'_>,
+    ) -> Result<Start, Refused> {
         let settings = self.default_settings(package, choice)?;
-        if self.0.defaults.is_denied(&settings.package) {
-            return Err(self.denied(&settings.package, what));
+        if self.is_denied(&settings.package) {
+            return Err(self.refuse_denied(&settings.package, what));
         }
         let key = settings.key();
-        let defaults = &self.0.defaults;
-        let mut started = defaults.started.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(match started.get(&key) {
             Some(start) => start.clone(),
-            None => started.entry(key).or_insert(self.start(settings, what)).clone(),
+            None => {
+                let first = start(&self.generator, &self.run, &self.in_flight, settings, what);
+                started.entry(key).or_insert(first).clone()
+            }
         })
     }
 
-    fn denied(&self, package: &str, what: Wanted<'_>) -> Refused {
+    fn refuse_denied(&self, package: &str, what: ProviderUse<'_>) -> Refused {
         let text = |what: &str| {
             format!("Default provider for '{package}' disabled. '{what}' must use an explicit provider.")
         };
         match what {
-            // The program does not hear of it: the deployment fails.
-            Wanted::Resource(urn) => {
-                Refused::Unanswered(self.0.generator.bail(Some(urn), text(urn.as_str())))
+            // The request is not answered: the deployment fails.
+            ProviderUse::Resource(urn) => {
+                Refused::Unanswered(self.generator.bail(Some(urn), text(urn.as_str())))
             }
-            Wanted::Read(_, token) | Wanted::Token(token) => WireStatus::unknown(text(token)).into(),
+            ProviderUse::Read(_, token) | ProviderUse::Token(token) => {
+                WireStatus::unknown(text(token)).into()
+            }
         }
     }
 }

@@ -8,12 +8,12 @@ use stackwright_proto::pulumirpc::{
 use tonic::{Request, Response, Status};
 
 use super::Service;
-use crate::monitor::require_version;
+use crate::monitor::wire;
 
 #[tonic::async_trait]
 impl Engine for Service {
     async fn log(&self, request: Request<LogRequest>) -> Result<Response<()>, Status> {
-        self.monitor.log_request(request.into_inner());
+        wire::log(&self.monitor, request.into_inner());
         Ok(Response::new(()))
     }
 
@@ -21,14 +21,14 @@ impl Engine for Service {
         &self,
         _request: Request<GetRootResourceRequest>,
     ) -> Result<Response<GetRootResourceResponse>, Status> {
-        Ok(Response::new(self.monitor.root_resource()))
+        Ok(Response::new(wire::root_resource(&self.monitor)))
     }
 
     async fn set_root_resource(
         &self,
         request: Request<SetRootResourceRequest>,
     ) -> Result<Response<SetRootResourceResponse>, Status> {
-        self.monitor.set_root_resource(request.get_ref())?;
+        wire::set_root_resource(&self.monitor, request.get_ref())?;
         Ok(Response::new(SetRootResourceResponse {}))
     }
 
@@ -43,7 +43,7 @@ impl Engine for Service {
         &self,
         request: Request<RequirePulumiVersionRequest>,
     ) -> Result<Response<RequirePulumiVersionResponse>, Status> {
-        require_version(request.get_ref())?;
+        wire::require_version(request.get_ref())?;
         Ok(Response::new(RequirePulumiVersionResponse {}))
     }
 }

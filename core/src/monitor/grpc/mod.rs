@@ -15,7 +15,7 @@ use stackwright_proto::pulumirpc::{
 
 use crate::{
     error::Result,
-    monitor::{Monitor, WireStatus},
+    monitor::{Monitor, WireStatus, run_packages::RunPackages},
     provider::PackageSource,
     runtime::Runtime,
 };
@@ -48,7 +48,7 @@ impl MonitorServer {
         let engine = EngineServer::new(service)
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
-        let source: Arc<dyn PackageSource> = Arc::new(monitor.clone());
+        let source: Arc<dyn PackageSource> = Arc::new(RunPackages(monitor.clone()));
         let services = Routes::new(resources).add_service(engine);
         let services = with_package_services(services, &source);
         Listening::start(services, runtime).map(Self)

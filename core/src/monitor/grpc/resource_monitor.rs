@@ -13,7 +13,7 @@ use stackwright_proto::pulumirpc::{
 use tonic::{Request, Response, Status, metadata::MetadataMap};
 
 use super::Service;
-use crate::monitor::{WireStatus, absent::Absent};
+use crate::monitor::{WireStatus, features::UnsupportedFeature, wire};
 
 type Answer<T> = Result<Response<T>, Status>;
 
@@ -33,30 +33,29 @@ impl Service {
 #[tonic::async_trait]
 impl ResourceMonitor for Service {
     async fn get_deployment_info(&self, _request: Request<()>) -> Answer<DeploymentInfo> {
-        Ok(Response::new(self.monitor.deployment_info()))
+        Ok(Response::new(wire::deployment_info(&self.monitor)))
     }
 
     async fn supports_feature(
         &self,
         request: Request<SupportsFeatureRequest>,
     ) -> Answer<SupportsFeatureResponse> {
-        Ok(Response::new(
-            self.monitor.supports_feature(&request.get_ref().id),
-        ))
+        let id = &request.get_ref().id;
+        Ok(Response::new(wire::supports_feature(&self.monitor, id)))
     }
 
     async fn invoke(&self, request: Request<ResourceInvokeRequest>) -> Answer<ResourceInvokeResponse> {
         let monitor = self.monitor.clone();
-        self.answer(async move { monitor.invoke_function(request.into_inner()).await })
+        self.answer(async move { wire::invoke(&monitor, request.into_inner()).await })
             .await
     }
 
     async fn call(&self, request: Request<ResourceCallRequest>) -> Answer<CallResponse> {
-        Err(absent(Absent::Call(request.into_inner().tok)))
+        Err(unsupported(UnsupportedFeature::Call(request.into_inner().tok)))
     }
 
     async fn read_resource(&self, request: Request<ReadResourceRequest>) -> Answer<ReadResourceResponse> {
-        let reading = self.monitor.read_resource(request.into_inner());
+        let reading = wire::read_resource(&self.monitor, request.into_inner());
         Ok(Response::new(reading.await?))
     }
 
@@ -64,7 +63,7 @@ impl ResourceMonitor for Service {
         &self,
         _request: Request<ExistsResourceRequest>,
     ) -> Answer<ExistsResourceResponse> {
-        Err(absent(Absent::ExistsResource))
+        Err(unsupported(UnsupportedFeature::ExistsResource))
     }
 
     async fn register_resource(
@@ -72,7 +71,7 @@ impl ResourceMonitor for Service {
         request: Request<RegisterResourceRequest>,
     ) -> Answer<RegisterResourceResponse> {
         let from_node = is_from_node(request.metadata());
-        let registering = self.monitor.register_resource(request.into_inner(), from_node);
+        let registering = wire::register_resource(&self.monitor, request.into_inner(), from_node);
         Ok(Response::new(registering.await?))
     }
 
@@ -81,33 +80,36 @@ impl ResourceMonitor for Service {
         request: Request<RegisterResourceOutputsRequest>,
     ) -> Answer<()> {
         let monitor = self.monitor.clone();
-        self.answer(async move { monitor.register_resource_outputs(request.into_inner()).await })
+        self.answer(async move { wire::register_resource_outputs(&monitor, request.into_inner()).await })
             .await
     }
 
     async fn register_stack_transform(&self, _request: Request<Callback>) -> Answer<()> {
-        Err(absent(Absent::StackTransform))
+        Err(unsupported(UnsupportedFeature::StackTransform))
     }
 
     async fn register_stack_invoke_transform(&self, _request: Request<Callback>) -> Answer<()> {
-        Err(absent(Absent::InvokeTransform))
+        Err(unsupported(UnsupportedFeature::InvokeTransform))
     }
 
     async fn register_resource_hook(&self, request: Request<RegisterResourceHookRequest>) -> Answer<()> {
-        Err(absent(Absent::ResourceHook(request.into_inner().name)))
+        Err(unsupported(UnsupportedFeature::ResourceHook(
+            request.into_inner().name,
+        )))
     }
 
     async fn register_error_hook(&self, request: Request<RegisterErrorHookRequest>) -> Answer<()> {
-        Err(absent(Absent::ErrorHook(request.into_inner().name)))
+        Err(unsupported(UnsupportedFeature::ErrorHook(
+            request.into_inner().name,
+        )))
     }
 
     async fn register_package(
         &self,
         request: Request<RegisterPackageRequest>,
     ) -> Answer<RegisterPackageResponse> {
-        Ok(Response::new(
-            self.monitor.register_package(request.into_inner())?,
-        ))
+        let request = request.into_inner();
+        Ok(Response::new(wire::register_package(&self.monitor, request)?))
     }
 
     async fn signal_and_wait_for_shutdown(&self, _request: Request<()>) -> Answer<()> {
@@ -116,12 +118,12 @@ impl ResourceMonitor for Service {
     }
 }
 
-fn absent(what: Absent) -> Status {
-    WireStatus::from(what).into()
+fn unsupported(feature: UnsupportedFeature) -> Status {
+    WireStatus::from(feature).into()
 }
 
-/// Tells whether a request comes from the Node SDK, whose older versions write aliases in a way of their own: it says
-/// so, or, when nobody says anything, its gRPC library does.
+/// Returns whether a request comes from the Node SDK, whose older versions write aliases in a way of their own: by its
+/// metadata, or, without any, by its gRPC library.
 fn is_from_node(metadata: &MetadataMap) -> bool {
     match metadata.get("pulumi-runtime") {
         Some(runtime) => runtime == "nodejs",

@@ -9,80 +9,78 @@ use crate::{
     provider::{BasePlugin, ProviderStatus, settings::ProviderSettings},
 };
 
-impl Monitor {
-    /// Tells a program what it runs in, and what the monitor can do.
-    pub(in crate::monitor) fn deployment_info(&self) -> DeploymentInfo {
-        let run = self.run_info();
-        DeploymentInfo {
-            project: run.project.clone(),
-            stack: run.stack.clone(),
-            organization: run.organization.clone(),
-            config: run.config.clone(),
-            config_secret_keys: run.config_secret_keys.clone(),
-            dry_run: run.dry_run,
-            parallel: run.parallel,
-            supported_features: features::offered(self.0.generator.options())
-                .map(|(feature, _)| i32::from(feature))
-                .collect(),
-        }
+/// Returns the run of a program, and the features of its monitor.
+pub(in crate::monitor) fn deployment_info(monitor: &Monitor) -> DeploymentInfo {
+    let run = monitor.run_info();
+    DeploymentInfo {
+        project: run.project.clone(),
+        stack: run.stack.clone(),
+        organization: run.organization.clone(),
+        config: run.config.clone(),
+        config_secret_keys: run.config_secret_keys.clone(),
+        dry_run: run.dry_run,
+        parallel: run.parallel,
+        supported_features: features::offered(monitor.0.generator.options())
+            .map(|(feature, _)| i32::from(feature))
+            .collect(),
     }
+}
 
-    /// Tells an older program whether the monitor can do one thing.
-    pub(in crate::monitor) fn supports_feature(&self, id: &str) -> SupportsFeatureResponse {
-        SupportsFeatureResponse {
-            has_support: features::has(id, self.0.generator.options()),
-        }
+/// Returns whether the monitor has a feature, for older programs.
+pub(in crate::monitor) fn supports_feature(monitor: &Monitor, id: &str) -> SupportsFeatureResponse {
+    SupportsFeatureResponse {
+        has_support: features::has(id, monitor.0.generator.options()),
     }
+}
 
-    /// Takes a package's announcement.
-    pub(in crate::monitor) fn register_package(
-        &self,
-        request: RegisterPackageRequest,
-    ) -> Result<RegisterPackageResponse, WireStatus> {
-        if request.name.is_empty() {
-            return Err(WireStatus::unknown("package name is empty"));
-        }
-        if let Some(extension) = &request.extension {
-            let text = format!(
-                "package '{}' is an extension of package '{}', which is not supported by this engine",
-                extension.name, request.name
-            );
-            return Err(WireStatus::new(ProviderStatus::Unimplemented, text));
-        }
-        let version = version("package", &request.version)?;
-        let choice = super::options::package(
-            String::new(),
-            String::new(),
-            request.download_url,
-            request.checksums,
-            String::new(),
+/// Announces a package and returns its reference.
+pub(in crate::monitor) fn register_package(
+    monitor: &Monitor,
+    request: RegisterPackageRequest,
+) -> Result<RegisterPackageResponse, WireStatus> {
+    if request.name.is_empty() {
+        return Err(WireStatus::unknown("package name is empty"));
+    }
+    if let Some(extension) = &request.extension {
+        let text = format!(
+            "package '{}' is an extension of package '{}', which is not supported by this engine",
+            extension.name, request.name
         );
-        let (package, version, base) = match request.parameterization {
-            None => (request.name, version, None),
-            Some(made) if made.name.is_empty() => {
-                return Err(WireStatus::unknown(
-                    "the name of the parameterized package is empty",
-                ));
-            }
-            Some(made) => {
-                let base = BasePlugin {
-                    name: request.name,
-                    version,
-                    value: made.value,
-                };
-                (made.name, self::version("parameter", &made.version)?, Some(base))
-            }
-        };
-        let settings = ProviderSettings {
-            package,
-            version,
-            download_url: choice.download_url.trim_end_matches('/').to_owned(),
-            checksums: choice.checksums,
-            base,
-        };
-        let reference = self.announce(settings);
-        Ok(RegisterPackageResponse { r#ref: reference })
+        return Err(WireStatus::new(ProviderStatus::Unimplemented, text));
     }
+    let package_version = version("package", &request.version)?;
+    let choice = super::options::package(
+        String::new(),
+        String::new(),
+        request.download_url,
+        request.checksums,
+        String::new(),
+    );
+    let (package, version, base) = match request.parameterization {
+        None => (request.name, package_version, None),
+        Some(made) if made.name.is_empty() => {
+            return Err(WireStatus::unknown(
+                "the name of the parameterized package is empty",
+            ));
+        }
+        Some(made) => {
+            let base = BasePlugin {
+                name: request.name,
+                version: package_version,
+                value: made.value,
+            };
+            (made.name, version("parameter", &made.version)?, Some(base))
+        }
+    };
+    let settings = ProviderSettings {
+        package,
+        version,
+        download_url: choice.download_url.trim_end_matches('/').to_owned(),
+        checksums: choice.checksums,
+        base,
+    };
+    let reference = monitor.0.defaults.announce(settings);
+    Ok(RegisterPackageResponse { r#ref: reference })
 }
 
 /// Reads a version that may be left out.

@@ -7,18 +7,16 @@ use stackwright_proto::pulumirpc::{CheckFailure, ResourceInvokeRequest, Resource
 use super::options;
 use crate::monitor::{Invoke, Monitor, WireStatus, invoke::Invoked};
 
-impl Monitor {
-    /// Takes up an Invoke request.
-    pub(in crate::monitor) fn invoke_function(
-        &self,
-        request: ResourceInvokeRequest,
-    ) -> impl Future<Output = Result<ResourceInvokeResponse, WireStatus>> + Send + use<> {
-        // A reference to a resource is what that function is for, whatever the program says it takes.
-        let resources = request.accept_resources || request.tok == "pulumi:pulumi:getResource";
-        let bytes = request.accepts_byte_string;
-        let invoking = invocation(request).map(|invoke| self.invoke_raw(invoke));
-        async move { response(invoking?.await?, resources, bytes) }
-    }
+/// Calls the function of an Invoke request.
+pub(in crate::monitor) fn invoke(
+    monitor: &Monitor,
+    request: ResourceInvokeRequest,
+) -> impl Future<Output = Result<ResourceInvokeResponse, WireStatus>> + Send + use<> {
+    // That function returns references to resources also to programs that do not accept them.
+    let resources = request.accept_resources || request.tok == "pulumi:pulumi:getResource";
+    let bytes = request.accepts_byte_string;
+    let invoking = invocation(request).map(|invoke| monitor.invoke_raw(invoke));
+    async move { response(invoking?.await?, resources, bytes) }
 }
 
 fn invocation(request: ResourceInvokeRequest) -> Result<Invoke, WireStatus> {

@@ -24,107 +24,108 @@ const SKIPPED: i32 = 2;
 
 type Result<T> = std::result::Result<T, WireStatus>;
 
-impl Monitor {
-    /// Takes up a RegisterResource request; its URN is claimed when this is called.
-    pub(in crate::monitor) fn register_resource(
-        &self,
-        request: RegisterResourceRequest,
-        from_node: bool,
-    ) -> impl Future<Output = Result<RegisterResourceResponse>> + Send + use<> {
-        let accepts = Accepts {
-            secrets: request.accept_secrets,
-            resources: request.accept_resources,
-            bytes: request.accepts_byte_string,
-            partial_values: request.supports_partial_values,
-            results: request.supports_result_reporting,
-        };
-        let registering = self
-            .registration(request, from_node)
-            .map(|registration| self.register(registration));
-        async move { accepts.response(registering?.await?) }
-    }
-
-    fn registration(&self, request: RegisterResourceRequest, from_node: bool) -> Result<Registration> {
-        refuse_what_is_missing(&request)?;
-        let root = self.run_info().root_directory.as_deref();
-        let decoded = options::values(
-            request.object,
-            &DecodeOptions {
-                upgrade_to_outputs: false,
-                ..DecodeOptions::all("inputs")
-            },
-        )?;
-        let dependencies = options::urns(&request.dependencies, "dependency")?;
-        let property_dependencies =
-            property_dependencies(&request.property_dependencies, &decoded, &dependencies)?;
-        let inputs = collapse(decoded);
-        let aliases = options::aliases(
-            &request.alias_ur_ns,
-            request.aliases,
-            from_node && !request.alias_specs,
-        )?;
-        let replacement_trigger = match request.replacement_trigger {
-            Some(value) => from_value(value, &DecodeOptions::all("replacementTrigger"))
-                .map_err(|error| WireStatus::invalid(error.message().to_owned()))?,
-            None => None,
-        };
-        let delete_before_replace = request.delete_before_replace_defined || request.delete_before_replace;
-        Ok(Registration {
-            resource_type: request.r#type.into(),
-            name: request.name,
-            custom: request.custom,
-            inputs,
-            parent: options::optional_urn(&request.parent, "parent")?,
-            // A program of the protocol says its parents itself.
-            no_parent: request.parent.is_empty(),
-            dependencies,
-            property_dependencies,
-            package: options::package(
-                request.provider,
-                request.version,
-                request.plugin_download_url,
-                request.plugin_checksums,
-                request.package_ref,
-            ),
-            providers: request.providers,
-            protect: request.protect,
-            delete_before_replace: delete_before_replace.then_some(request.delete_before_replace),
-            aliases,
-            retain_on_delete: request.retain_on_delete,
-            options: ResourceOptions {
-                ignore_changes: request.ignore_changes,
-                replace_on_changes: request.replace_on_changes,
-                additional_secret_outputs: request.additional_secret_outputs,
-                import_id: request.import_id.into(),
-                custom_timeouts: timeouts(request.custom_timeouts)?,
-                deleted_with: options::optional_urn(&request.deleted_with, "DeletedWith")?,
-                replace_with: options::urns(&request.replace_with, "ReplaceWith")?,
-                hide_diffs: request.hide_diffs,
-                replacement_trigger,
-                resource_hooks: request.hooks.map(hooks).unwrap_or_default(),
-            }
-            .into(),
-            source_position: self.positions().position(root, request.source_position),
-            stack_trace: self.positions().trace(root, request.stack_trace),
-        })
-    }
-
-    /// Takes up a RegisterResourceOutputs request.
-    pub(in crate::monitor) fn register_resource_outputs(
-        &self,
-        request: RegisterResourceOutputsRequest,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
-        let urn = options::urn(&request.urn, "resource");
-        let registering = urn.and_then(|urn| {
-            let outputs = options::collapsed(request.outputs, "outputs")?;
-            Ok(self.register_outputs(&urn, outputs))
-        });
-        async move { registering?.await }
-    }
+/// Registers the resource of a RegisterResource request; its URN is claimed when this is called.
+pub(in crate::monitor) fn register_resource(
+    monitor: &Monitor,
+    request: RegisterResourceRequest,
+    from_node: bool,
+) -> impl Future<Output = Result<RegisterResourceResponse>> + Send + use<> {
+    let accepts = Accepts {
+        secrets: request.accept_secrets,
+        resources: request.accept_resources,
+        bytes: request.accepts_byte_string,
+        partial_values: request.supports_partial_values,
+        results: request.supports_result_reporting,
+    };
+    let registration = registration_of(monitor, request, from_node);
+    let registering = registration.map(|registration| monitor.register(registration));
+    async move { accepts.response(registering?.await?) }
 }
 
-/// Refuses requests for what this monitor does not advertise, instead of dropping part of what they ask for.
-fn refuse_what_is_missing(request: &RegisterResourceRequest) -> Result<()> {
+fn registration_of(
+    monitor: &Monitor,
+    request: RegisterResourceRequest,
+    from_node: bool,
+) -> Result<Registration> {
+    refuse_unsupported(&request)?;
+    let root = monitor.run_info().root_directory.as_deref();
+    let decoded = options::values(
+        request.object,
+        &DecodeOptions {
+            upgrade_to_outputs: false,
+            ..DecodeOptions::all("inputs")
+        },
+    )?;
+    let dependencies = options::urns(&request.dependencies, "dependency")?;
+    let property_dependencies =
+        property_dependencies(&request.property_dependencies, &decoded, &dependencies)?;
+    let inputs = collapse(decoded);
+    let aliases = options::aliases(
+        &request.alias_ur_ns,
+        request.aliases,
+        from_node && !request.alias_specs,
+    )?;
+    let replacement_trigger = match request.replacement_trigger {
+        Some(value) => from_value(value, &DecodeOptions::all("replacementTrigger"))
+            .map_err(|error| WireStatus::invalid(error.message().to_owned()))?,
+        None => None,
+    };
+    let delete_before_replace = request.delete_before_replace_defined || request.delete_before_replace;
+    Ok(Registration {
+        resource_type: request.r#type.into(),
+        name: request.name,
+        custom: request.custom,
+        inputs,
+        parent: options::optional_urn(&request.parent, "parent")?,
+        // A program of the protocol names its parents itself.
+        no_parent: request.parent.is_empty(),
+        dependencies,
+        property_dependencies,
+        package: options::package(
+            request.provider,
+            request.version,
+            request.plugin_download_url,
+            request.plugin_checksums,
+            request.package_ref,
+        ),
+        providers: request.providers,
+        protect: request.protect,
+        delete_before_replace: delete_before_replace.then_some(request.delete_before_replace),
+        aliases,
+        retain_on_delete: request.retain_on_delete,
+        options: ResourceOptions {
+            ignore_changes: request.ignore_changes,
+            replace_on_changes: request.replace_on_changes,
+            additional_secret_outputs: request.additional_secret_outputs,
+            import_id: request.import_id.into(),
+            custom_timeouts: timeouts(request.custom_timeouts)?,
+            deleted_with: options::optional_urn(&request.deleted_with, "DeletedWith")?,
+            replace_with: options::urns(&request.replace_with, "ReplaceWith")?,
+            hide_diffs: request.hide_diffs,
+            replacement_trigger,
+            resource_hooks: request.hooks.map(hooks).unwrap_or_default(),
+        }
+        .into(),
+        source_position: monitor.positions().position(root, request.source_position),
+        stack_trace: monitor.positions().trace(root, request.stack_trace),
+    })
+}
+
+/// Publishes the outputs of a RegisterResourceOutputs request.
+pub(in crate::monitor) fn register_resource_outputs(
+    monitor: &Monitor,
+    request: RegisterResourceOutputsRequest,
+) -> impl Future<Output = Result<()>> + Send + use<> {
+    let urn = options::urn(&request.urn, "resource");
+    let registering = urn.and_then(|urn| {
+        let outputs = options::collapsed(request.outputs, "outputs")?;
+        Ok(monitor.register_outputs(&urn, outputs))
+    });
+    async move { registering?.await }
+}
+
+/// Refuses requests for features that this monitor does not advertise.
+fn refuse_unsupported(request: &RegisterResourceRequest) -> Result<()> {
     let refuse = |what: &str| {
         Err(WireStatus::new(
             ProviderStatus::Unimplemented,
@@ -152,14 +153,14 @@ fn refuse_what_is_missing(request: &RegisterResourceRequest) -> Result<()> {
         return refuse("transforms");
     }
     if !request.env_var_mappings.is_empty() {
-        // Variables of the host are not read here, so that there is nothing to give the plugin under another name.
+        // Variables of the host are not read here, so that none can be passed under another name.
         return refuse("envVarMappings");
     }
     Ok(())
 }
 
-/// Returns what each input depends on; `None` when the program does not say. What it says in output values alone comes to
-/// what the whole resource depends on.
+/// Returns the dependencies of each input; `None` when the request has none. With those in output values alone, each input
+/// depends on all dependencies of the resource, too.
 fn property_dependencies(
     wire: &BTreeMap<String, stackwright_proto::pulumirpc::register_resource_request::PropertyDependencies>,
     inputs: &PropertyMap,
@@ -201,7 +202,7 @@ fn property_dependencies(
     })
 }
 
-/// Turns output values into what they stand for: a resource that a provider manages has no use for them.
+/// Replaces output values by their elements.
 fn collapse(map: PropertyMap) -> PropertyMap {
     if !map
         .values()
@@ -264,7 +265,7 @@ fn hooks(wire: ResourceHooksBinding) -> HookBindings {
     .collect()
 }
 
-/// What the program takes in an answer.
+/// The kinds of values that the program accepts in an answer.
 struct Accepts {
     secrets: bool,
     resources: bool,

@@ -1,4 +1,4 @@
-//! The Engine service: what programs and plugins say beside resources.
+//! The messages of the Engine service.
 
 use stackwright_proto::pulumirpc::{
     GetRootResourceResponse, LogRequest, LogSeverity, RequirePulumiVersionRequest, SetRootResourceRequest,
@@ -11,28 +11,32 @@ use crate::{
     urn::Urn,
 };
 
-impl Monitor {
-    /// Takes a message for people.
-    pub(super) fn log_request(&self, request: LogRequest) {
-        self.log_diagnostic(diagnostic_of(request));
-    }
+/// Emits the message of a Log request.
+pub(in crate::monitor) fn log(monitor: &Monitor, request: LogRequest) {
+    monitor.log_diagnostic(diagnostic_of(request));
+}
 
-    /// Tells which resource is the root.
-    pub(super) fn root_resource(&self) -> GetRootResourceResponse {
-        GetRootResourceResponse {
-            urn: self.root_stack().map(|urn| urn.to_string()).unwrap_or_default(),
-        }
-    }
-
-    /// Takes a program's word for which resource is the root.
-    pub(super) fn set_root_resource(&self, request: &SetRootResourceRequest) -> Result<(), WireStatus> {
-        let urn = Urn::parse(&request.urn).map_err(|error| WireStatus::invalid(error.to_string()))?;
-        self.set_root(urn);
-        Ok(())
+/// Returns the URN of the root stack.
+pub(in crate::monitor) fn root_resource(monitor: &Monitor) -> GetRootResourceResponse {
+    GetRootResourceResponse {
+        urn: monitor
+            .root_stack()
+            .map(|urn| urn.to_string())
+            .unwrap_or_default(),
     }
 }
 
-/// Reads a message for people; a URN that is none is left out.
+/// Sets the root stack by its URN.
+pub(in crate::monitor) fn set_root_resource(
+    monitor: &Monitor,
+    request: &SetRootResourceRequest,
+) -> Result<(), WireStatus> {
+    let urn = Urn::parse(&request.urn).map_err(|error| WireStatus::invalid(error.to_string()))?;
+    monitor.set_root(urn);
+    Ok(())
+}
+
+/// Converts a Log request to a diagnostic; an invalid URN is left out.
 pub(crate) fn diagnostic_of(request: LogRequest) -> Diagnostic {
     let severity = match LogSeverity::try_from(request.severity) {
         Ok(LogSeverity::Debug) | Err(_) => Severity::Debug,
