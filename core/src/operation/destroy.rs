@@ -1,30 +1,33 @@
 //! Destroy: every resource is deleted, after its program has completed providers and components where the options ask for that.
 
-use super::{OperationRun, prepare::Prepared, reading::Reading};
+use super::{
+    OperationRun,
+    prepare::{Prepared, generator, knows_targets, read},
+    reading::Reading,
+    with_program::with_program,
+};
 use crate::{error::Result, generator::Purpose, property::PropertyMap};
 
-impl OperationRun {
-    /// Deletes what there is, dependents first.
-    pub(super) async fn destroy(&self, prepared: Prepared) -> Result<Option<PropertyMap>> {
-        // What is only going to be deleted need not be known as it is.
-        let reading = match self.options.refresh {
-            false => Reading::Nothing,
-            true if self.options.destroy_program && self.options.refresh_program => Reading::Nothing,
-            true => Reading::All,
-        };
-        if self.options.destroy_program {
-            return self.with_program(prepared, Purpose::Destroy, reading).await;
-        }
-        if !self.knows_targets(&prepared) {
-            return Ok(None);
-        }
-        let Some(prepared) = self.read(prepared, reading).await else {
-            return Ok(None);
-        };
-        let generator = self.generator(&prepared, Purpose::Update);
-        generator.delete_without_program().await?;
-        generator.keep_refusals();
-        generator.end_plan();
-        Ok(None)
+/// Deletes the resources, dependents first.
+pub(super) async fn destroy(run: &OperationRun, prepared: Prepared) -> Result<Option<PropertyMap>> {
+    // Resources that are only to be deleted need not be read.
+    let reading = match run.options.refresh {
+        false => Reading::Nothing,
+        true if run.options.destroy_program && run.options.refresh_program => Reading::Nothing,
+        true => Reading::All,
+    };
+    if run.options.destroy_program {
+        return with_program(run, prepared, Purpose::Destroy, reading).await;
     }
+    if !knows_targets(run, &prepared) {
+        return Ok(None);
+    }
+    let Some(prepared) = read(run, prepared, reading).await else {
+        return Ok(None);
+    };
+    let generator = generator(run, &prepared, Purpose::Update);
+    generator.delete_without_program().await?;
+    generator.keep_refusals();
+    generator.end_plan();
+    Ok(None)
 }

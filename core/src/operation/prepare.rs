@@ -1,8 +1,17 @@
-//! What a verb works with: the configuration, the base, the executor, the providers and the policies of the operation.
+//! The preparation of a verb: the configuration, the base, the executor, the providers and the policies of the operation.
 
 use std::sync::Arc;
 
-use super::{OperationKind, OperationRun, pending, providers, reading::Reading};
+use super::{
+    OperationKind, OperationRun,
+    base::open_base,
+    pending,
+    plan::open_planning,
+    policies::load_policies,
+    providers,
+    reading::{Reading, read_records},
+    targets::{targeting, targets_exist, warn_of_idle_globs, warn_of_idle_literals},
+};
 use crate::{
     autonaming::Autonamer,
     diagnostic::{Diagnostic, Severity},
@@ -10,16 +19,16 @@ use crate::{
     event::EventPayload,
     executor::{Executor, ExecutorOptions, Failure},
     generator::{EmptyProgram, Generator, GeneratorOptions, Purpose, Targeting},
-    monitor::RunInfo,
+    monitor::{RunInfo, recorded_packages},
     plan::Planning,
     policy::Policies,
-    provider::{PluginOperation, ProviderRegistry},
+    provider::{PluginOperation, ProviderRegistry, ProviderWish},
     state::{Base, Journal, Snapshot},
     store::Holder,
     urn::Urn,
 };
 
-/// What a verb works with.
+/// The parts that a verb works with.
 pub(super) struct Prepared {
     pub(super) executor: Arc<Executor>,
     pub(super) registry: Arc<ProviderRegistry>,
@@ -31,196 +40,212 @@ pub(super) struct Prepared {
     autonamer: Option<Arc<dyn Autonamer>>,
 }
 
-impl OperationRun {
-    /// Prepares the work on `snapshot`, of which `holder` may have operations in progress.
-    pub(super) async fn prepare(
-        &self,
-        snapshot: &Snapshot,
-        holder: Option<&Holder>,
-        journal: Option<Journal>,
-    ) -> Result<Prepared> {
-        let engine = &self.stack.engine;
-        let (info, autonamer) = self.run_info(snapshot).await?;
-        let base = self.base(snapshot, &info, journal.as_ref()).await?;
-        let planning = self.planning(snapshot).await?;
-        self.warn_of_pending(snapshot, holder);
-        let executor = Arc::new(Executor::new(
-            self.executor_options(),
-            engine.runtime.clone(),
-            self.events.clone(),
-            journal,
-            self.control.clone(),
-        ));
-        let plugins = PluginOperation::new(
-            &self.stack.project,
-            &self.stack.stack,
-            &self.stack.identity,
-            self.events.clone(),
-        );
-        let source = providers::source(&self.stack, &info, &executor, &plugins, &self.options);
-        let registry = ProviderRegistry::new(
-            source,
-            engine.runtime.clone(),
-            self.options.dry_run,
-            self.options.disable_provider_preview,
-        );
-        self.session.own(|parts| {
-            parts.registry = Some(Arc::clone(&registry));
-            parts.plugins = Some(Arc::clone(&plugins));
-        });
-        self.install_recorded(&registry, &base).await;
-        let policies = self.load_policies(&info, &plugins).await?;
-        executor.set_views(base.records());
-        Ok(Prepared {
-            executor,
-            registry,
-            base,
-            info,
-            planning,
-            policies,
-            targeting: self.targeting(),
-            autonamer,
-        })
-    }
+/// Prepares the work on `snapshot`, in which `holder` may have operations in progress.
+pub(super) async fn prepare(
+    run: &OperationRun,
+    snapshot: &Snapshot,
+    holder: Option<&Holder>,
+    journal: Option<Journal>,
+) -> Result<Prepared> {
+    let engine = &run.stack.engine;
+    let (info, autonamer) = run_info(run, snapshot).await?;
+    let base = open_base(snapshot, &info, journal.as_ref(), &*engine.runtime.random).await?;
+    let planning = open_planning(run, snapshot).await?;
+    warn_of_pending(run, snapshot, holder);
+    let executor = Arc::new(Executor::new(
+        executor_options(run),
+        engine.runtime.clone(),
+        run.events.clone(),
+        journal,
+        run.control.clone(),
+    ));
+    let plugins = PluginOperation::new(
+        &run.stack.project,
+        &run.stack.stack,
+        &run.stack.identity,
+        run.events.clone(),
+    );
+    let source = providers::source(&run.stack, &info, &executor, &plugins, &run.options);
+    let registry = ProviderRegistry::new(
+        source,
+        engine.runtime.clone(),
+        run.options.dry_run,
+        run.options.disable_provider_preview,
+    );
+    run.session.own(|parts| {
+        parts.registry = Some(Arc::clone(&registry));
+        parts.plugins = Some(Arc::clone(&plugins));
+    });
+    install_recorded(run, &registry, &base).await;
+    let policies = load_policies(run, &info, &plugins).await?;
+    executor.set_views(base.records());
+    Ok(Prepared {
+        executor,
+        registry,
+        base,
+        info,
+        planning,
+        policies,
+        targeting: targeting(&run.options),
+        autonamer,
+    })
+}
 
-    fn executor_options(&self) -> ExecutorOptions {
-        ExecutorOptions {
-            preview: self.options.dry_run,
-            parallel: self.options.parallelism(),
-            continue_on_error: self.options.continue_on_error,
-            ignore_protect: self.options.ignore_protect,
-            reports_refresh: self.kind == OperationKind::Refresh,
-            compares_outputs: self.options.use_legacy_refresh_diff,
-            waits_for_registrations: self.options.waits_for_registrations,
-        }
-    }
-
-    /// Returns the generator of steps for a run of `purpose`.
-    pub(super) fn generator(&self, prepared: &Prepared, purpose: Purpose) -> Arc<Generator> {
-        let options = GeneratorOptions {
-            stack: self.stack.stack.clone(),
-            project: self.stack.project.clone(),
-            targeting: prepared.targeting.clone(),
-            use_legacy_diff: self.options.use_legacy_diff,
-            disable_resource_references: self.options.disable_resource_references,
-            disable_output_values: self.options.disable_output_values,
-            purpose,
-            empty: EmptyProgram::of(self.options.allow_empty, self.options.dry_run),
-            refreshes: self.options.reads_with_program(self.kind),
-        };
-        let generator = Generator::new(
-            options,
-            Arc::clone(&prepared.base),
-            Arc::clone(&prepared.executor),
-            Arc::clone(&prepared.registry),
-        );
-        let generator = generator.with_planning(prepared.planning.clone());
-        let generator = generator.with_autonamer(prepared.autonamer.clone());
-        Arc::new(generator.with_policies(prepared.policies.clone()))
-    }
-
-    /// Tells whether the targets are recorded, for a verb that runs no program; the run fails when one is not.
-    pub(super) fn knows_targets(&self, prepared: &Prepared) -> bool {
-        let (base, targeting) = (&prepared.base, prepared.targeting.as_deref());
-        if !self.targets_exist(targeting, |urn| base.live(urn).is_some()) {
-            return false;
-        }
-        let is_recorded = |text: &str| Urn::parse(text).is_ok_and(|urn| base.live(&urn).is_some());
-        self.warn_of_idle_globs(targeting, urns_of(base));
-        self.warn_of_idle_literals(targeting, |literal| !is_recorded(literal));
-        true
-    }
-
-    /// Reads the records that `reading` names; `None` when the work ends here.
-    pub(super) async fn read(&self, mut prepared: Prepared, reading: Reading) -> Option<Prepared> {
-        let Prepared {
-            executor,
-            registry,
-            base,
-            targeting,
-            ..
-        } = &mut prepared;
-        let read = self
-            .read_records(
-                executor,
-                registry,
-                Arc::clone(base),
-                targeting.as_deref(),
-                reading,
-            )
-            .await;
-        match read {
-            Ok(read) => *base = read,
-            Err(error) => {
-                self.control.fail(Failure::Fatal(error), true);
-                return None;
-            }
-        }
-        executor.set_views(base.records());
-        (!(self.control.has_failed() || self.control.is_stopped())).then_some(prepared)
-    }
-
-    /// Decrypts the configuration, announces it, and tells the program what it is to know, and who is to name things.
-    async fn run_info(&self, snapshot: &Snapshot) -> Result<(Arc<RunInfo>, Option<Arc<dyn Autonamer>>)> {
-        let stack = &self.stack;
-        let config = stack
-            .decrypt_config(&*stack.secrets, snapshot.secrets.as_ref())
-            .await?;
-        config.each_secret(|secret| self.events.redactor().learn([secret]));
-        let autonamer = match self.options.program_purpose(self.kind) {
-            Some(_) => stack.autonamer(&config)?,
-            None => None,
-        };
-        self.events.emit_with(false, || EventPayload::Prelude {
-            config: config.blinded(),
-        });
-        let of_program = self.program.as_ref().map(|program| program.runtime_options());
-        let mut runtime_options = of_program.unwrap_or_default();
-        runtime_options.extend(stack.runtime_options.clone());
-        let run = RunInfo {
-            project: stack.project.clone(),
-            stack: stack.stack.clone(),
-            organization: stack.organization.clone(),
-            root_directory: stack.root_directory.clone(),
-            runtime_options,
-            config: config.texts(),
-            config_secret_keys: config.secret_keys(),
-            dry_run: self.options.dry_run,
-            parallel: i32::try_from(self.options.parallelism()).unwrap_or(i32::MAX),
-        };
-        Ok((Arc::new(run), autonamer))
-    }
-
-    /// Warns of operations that were interrupted. Only updates that do not refresh first do so among the events, as in the
-    /// reference engine; what others say is in the result alone.
-    ///
-    /// Those in progress are none of them. Only a preview can meet such, because it does not lock the stack.
-    fn warn_of_pending(&self, snapshot: &Snapshot, holder: Option<&Holder>) {
-        let pending = &snapshot.pending_operations;
-        if pending.is_empty() {
-            return;
-        }
-        if let Some(holder) = holder {
-            let text = pending::in_progress(pending, holder);
-            self.events.remark(Diagnostic::new(Severity::Info, text));
-            return;
-        }
-        let forgets = self.options.clear_pending_creates;
-        let refreshes = self.options.refresh;
-        let warning = Diagnostic::warning(match self.kind {
-            OperationKind::Update if refreshes => pending::note(pending, forgets, !self.options.dry_run),
-            OperationKind::Update => pending::warning(pending, forgets),
-            OperationKind::Refresh => pending::note(pending, forgets, !self.options.dry_run),
-            OperationKind::Destroy => pending::note(pending, forgets, false),
-        });
-        if self.kind == OperationKind::Update && !self.options.dry_run && !refreshes {
-            self.events.diagnostic(warning);
-        } else {
-            self.events.remark(warning);
-        }
+fn executor_options(run: &OperationRun) -> ExecutorOptions {
+    ExecutorOptions {
+        preview: run.options.dry_run,
+        parallel: run.options.parallelism(),
+        continue_on_error: run.options.continue_on_error,
+        ignore_protect: run.options.ignore_protect,
+        reports_refresh: run.kind == OperationKind::Refresh,
+        compares_outputs: run.options.use_legacy_refresh_diff,
+        waits_for_registrations: run.options.waits_for_registrations,
     }
 }
 
+/// Returns the generator of steps for a run of `purpose`.
+pub(super) fn generator(run: &OperationRun, prepared: &Prepared, purpose: Purpose) -> Arc<Generator> {
+    let options = GeneratorOptions {
+        stack: run.stack.stack.clone(),
+        project: run.stack.project.clone(),
+        targeting: prepared.targeting.clone(),
+        use_legacy_diff: run.options.use_legacy_diff,
+        disable_resource_references: run.options.disable_resource_references,
+        disable_output_values: run.options.disable_output_values,
+        purpose,
+        empty: EmptyProgram::of(run.options.allow_empty, run.options.dry_run),
+        refreshes: run.options.reads_with_program(run.kind),
+    };
+    let generator = Generator::new(
+        options,
+        Arc::clone(&prepared.base),
+        Arc::clone(&prepared.executor),
+        Arc::clone(&prepared.registry),
+    );
+    let generator = generator.with_planning(prepared.planning.clone());
+    let generator = generator.with_autonamer(prepared.autonamer.clone());
+    Arc::new(generator.with_policies(prepared.policies.clone()))
+}
+
+/// Returns whether the targets are recorded, for a verb that runs no program; the run fails when one is not.
+pub(super) fn knows_targets(run: &OperationRun, prepared: &Prepared) -> bool {
+    let (base, targeting) = (&prepared.base, prepared.targeting.as_deref());
+    if !targets_exist(run, targeting, |urn| base.live(urn).is_some()) {
+        return false;
+    }
+    let is_recorded = |text: &str| Urn::parse(text).is_ok_and(|urn| base.live(&urn).is_some());
+    warn_of_idle_globs(&run.events, targeting, urns_of(base));
+    warn_of_idle_literals(&run.events, targeting, |literal| !is_recorded(literal));
+    true
+}
+
+/// Reads the records that `reading` names; `None` when the work ends here.
+pub(super) async fn read(run: &OperationRun, mut prepared: Prepared, reading: Reading) -> Option<Prepared> {
+    let Prepared {
+        executor,
+        registry,
+        base,
+        targeting,
+        ..
+    } = &mut prepared;
+    match read_records(
+        executor,
+        registry,
+        Arc::clone(base),
+        targeting.as_deref(),
+        reading,
+    )
+    .await
+    {
+        Ok(read) => *base = read,
+        Err(error) => {
+            run.control.fail(Failure::Fatal(error), true);
+            return None;
+        }
+    }
+    executor.set_views(base.records());
+    (!(run.control.has_failed() || run.control.is_stopped())).then_some(prepared)
+}
+
+/// Decrypts the configuration and announces it; returns the description of the run for the program, and its autonamer.
+async fn run_info(
+    run: &OperationRun,
+    snapshot: &Snapshot,
+) -> Result<(Arc<RunInfo>, Option<Arc<dyn Autonamer>>)> {
+    let stack = &run.stack;
+    let config = stack
+        .decrypt_config(&*stack.secrets, snapshot.secrets.as_ref())
+        .await?;
+    config.each_secret(|secret| run.events.redactor().learn([secret]));
+    let autonamer = match run.options.program_purpose(run.kind) {
+        Some(_) => stack.autonamer(&config)?,
+        None => None,
+    };
+    run.events.emit_with(false, || EventPayload::Prelude {
+        config: config.blinded(),
+    });
+    let of_program = run.program.as_ref().map(|program| program.runtime_options());
+    let mut runtime_options = of_program.unwrap_or_default();
+    runtime_options.extend(stack.runtime_options.clone());
+    let info = RunInfo {
+        project: stack.project.clone(),
+        stack: stack.stack.clone(),
+        organization: stack.organization.clone(),
+        root_directory: stack.root_directory.clone(),
+        runtime_options,
+        config: config.texts(),
+        config_secret_keys: config.secret_keys(),
+        dry_run: run.options.dry_run,
+        parallel: i32::try_from(run.options.parallelism()).unwrap_or(i32::MAX),
+    };
+    Ok((Arc::new(info), autonamer))
+}
+
+/// Installs the plugins of the recorded providers, where the host installs plugins. A failure is reported when the plugin is
+/// needed.
+async fn install_recorded(run: &OperationRun, registry: &ProviderRegistry, base: &Base) {
+    if run.options.skip_plugin_pre_install || !run.stack.engine.loader.installs_beforehand() {
+        return;
+    }
+    let wishes: Vec<ProviderWish> = recorded_packages(base).map(ProviderWish::from).collect();
+    tokio::select! {
+        biased;
+        // A cancellation lets the installation complete; a second one abandons it.
+        () = run.control.terminated() => {}
+        () = registry.source().install_beforehand(&wishes) => {}
+    }
+}
+
+/// Warns of operations that were interrupted. Only updates that do not refresh first do so among the events, as in the
+/// reference engine; the warnings of others are in the result alone.
+///
+/// Operations in progress are not interrupted. Only a preview meets them, because it does not lock the stack.
+fn warn_of_pending(run: &OperationRun, snapshot: &Snapshot, holder: Option<&Holder>) {
+    let pending = &snapshot.pending_operations;
+    if pending.is_empty() {
+        return;
+    }
+    if let Some(holder) = holder {
+        let text = pending::in_progress(pending, holder);
+        run.events.remark(Diagnostic::new(Severity::Info, text));
+        return;
+    }
+    let forgets = run.options.clear_pending_creates;
+    let refreshes = run.options.refresh;
+    let warning = Diagnostic::warning(match run.kind {
+        OperationKind::Update if refreshes => pending::note(pending, forgets, !run.options.dry_run),
+        OperationKind::Update => pending::warning(pending, forgets),
+        OperationKind::Refresh => pending::note(pending, forgets, !run.options.dry_run),
+        OperationKind::Destroy => pending::note(pending, forgets, false),
+    });
+    if run.kind == OperationKind::Update && !run.options.dry_run && !refreshes {
+        run.events.diagnostic(warning);
+    } else {
+        run.events.remark(warning);
+    }
+}
+
+/// Returns the URNs of all records.
 pub(super) fn urns_of(base: &Base) -> impl Iterator<Item = &Urn> + Clone {
     base.records().iter().map(|record| &record.state.urn)
 }

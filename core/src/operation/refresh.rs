@@ -1,19 +1,20 @@
 //! Refresh: every record is read, with its program's registrations where the options ask for that.
 
-use super::{OperationRun, prepare::Prepared, reading::Reading};
+use super::{
+    OperationRun,
+    prepare::{Prepared, knows_targets, read},
+    reading::Reading,
+    with_program::with_program,
+};
 use crate::{error::Result, generator::Purpose, property::PropertyMap};
 
-impl OperationRun {
-    /// Reads what there is and records it.
-    pub(super) async fn refresh(&self, prepared: Prepared) -> Result<Option<PropertyMap>> {
-        if self.options.refresh_program {
-            return self
-                .with_program(prepared, Purpose::Refresh, Reading::Nothing)
-                .await;
-        }
-        if self.knows_targets(&prepared) {
-            self.read(prepared, Reading::Refresh).await;
-        }
-        Ok(None)
+/// Reads the resources and records them.
+pub(super) async fn refresh(run: &OperationRun, prepared: Prepared) -> Result<Option<PropertyMap>> {
+    if run.options.refresh_program {
+        return with_program(run, prepared, Purpose::Refresh, Reading::Nothing).await;
     }
+    if knows_targets(run, &prepared) {
+        read(run, prepared, Reading::Refresh).await;
+    }
+    Ok(None)
 }

@@ -1,52 +1,48 @@
-//! Rehearsal: a strict operation is previewed first, and then held to what the preview found.
+//! Rehearsal: a strict operation is previewed first, and then held to the plan of the preview.
 
 use std::sync::Arc;
 
 use super::{OperationKind, OperationOptions, OperationResult, OperationRun, Session};
 use crate::{event::EventSink, plan::GivenPlan};
 
-impl OperationRun {
-    /// Previews a strict operation and takes what was found for its plan; returns the result of a preview that failed.
-    ///
-    /// Nobody hears the events of the preview; what it says is said again when it fails.
-    pub(super) async fn rehearse(&mut self) -> Option<OperationResult> {
-        let options = &self.options;
-        let rehearses = options.strict
-            && !options.dry_run
-            && options.plan.is_none()
-            && self.kind != OperationKind::Refresh;
-        if !rehearses {
-            return None;
-        }
-        let runtime = &self.stack.engine.runtime;
-        let preview = Self {
-            stack: Arc::clone(&self.stack),
-            kind: self.kind,
-            options: OperationOptions {
-                dry_run: true,
-                generate_plan: Some(true),
-                hold_session: false,
-                ..options.clone()
-            },
-            program: self.program.clone(),
-            events: EventSink::new(Arc::clone(&runtime.clock)),
-            control: self.control.clone(),
-            session: Session::default(),
-        };
-        let result = Box::pin(preview.run()).await;
-        if result.error.is_some() {
-            for said in &result.diagnostics {
-                self.events.diagnostic(said.clone());
-            }
-            self.session.finish(false, runtime).await;
-            self.events.end();
-            // It was to be more than a preview, and has left the state as it was.
-            return Some(OperationResult {
-                is_preview: false,
-                ..result
-            });
-        }
-        self.options.plan = result.plan.map(GivenPlan::Kept);
-        None
+/// Previews a strict operation and holds it to the plan of that; returns the result of a preview that failed.
+///
+/// The events of the preview have no listener; its diagnostics are emitted again when it fails.
+pub(super) async fn rehearse(run: &mut OperationRun) -> Option<OperationResult> {
+    let options = &run.options;
+    let rehearses =
+        options.strict && !options.dry_run && options.plan.is_none() && run.kind != OperationKind::Refresh;
+    if !rehearses {
+        return None;
     }
+    let runtime = &run.stack.engine.runtime;
+    let preview = OperationRun {
+        stack: Arc::clone(&run.stack),
+        kind: run.kind,
+        options: OperationOptions {
+            dry_run: true,
+            generate_plan: Some(true),
+            hold_session: false,
+            ..options.clone()
+        },
+        program: run.program.clone(),
+        events: EventSink::new(Arc::clone(&runtime.clock)),
+        control: run.control.clone(),
+        session: Session::default(),
+    };
+    let result = Box::pin(preview.run()).await;
+    if result.error.is_some() {
+        for diagnostic in &result.diagnostics {
+            run.events.diagnostic(diagnostic.clone());
+        }
+        run.session.finish(false, runtime).await;
+        run.events.end();
+        // The operation was no preview, although it has left the state as it was.
+        return Some(OperationResult {
+            is_preview: false,
+            ..result
+        });
+    }
+    run.options.plan = result.plan.map(GivenPlan::Kept);
+    None
 }

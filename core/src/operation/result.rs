@@ -11,7 +11,7 @@ use std::{
 
 use rustc_hash::FxHashMap;
 
-use super::verdict::is_last_word;
+use super::outcome::is_terminal;
 use crate::{
     diagnostic::{Diagnostic, Severity},
     error::{Error, ErrorKind, Result},
@@ -144,7 +144,7 @@ impl OperationResult {
     fn is_why_it_failed(&self, said: &Diagnostic) -> bool {
         self.error.as_ref().is_some_and(|error| {
             let is_told =
-                error.message().contains(said.message.library()) || is_last_word(said.message.reference());
+                error.message().contains(said.message.library()) || is_terminal(said.message.reference());
             is_told && (said.urn.is_none() || said.urn.as_ref() == error.urn())
         })
     }

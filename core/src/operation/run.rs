@@ -1,4 +1,4 @@
-//! The run of every operation: lock, load, decrypt, journal, do the work, record, fold, unlock, report.
+//! The run of every operation: lock, load, decrypt, journal, execute the verb, commit, unlock, report.
 
 use std::{
     panic::{AssertUnwindSafe, resume_unwind},
@@ -10,8 +10,12 @@ use futures::FutureExt as _;
 
 use super::{
     OperationKind, OperationOptions, OperationResult, Session, StackContext,
+    execute::whole_seconds,
+    outcome::{error_of, noun},
+    rehearsal::rehearse,
     run_program::NO_PROGRAM,
-    work::{Found, Work, whole_seconds},
+    run_state::{LoadedState, RunState},
+    with_program::check_program,
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -24,7 +28,7 @@ use crate::{
     store::{HistoryRecord, LoadedStack, StackSession},
 };
 
-/// One operation on its way.
+/// One operation that runs.
 pub(crate) struct OperationRun {
     pub(crate) stack: Arc<StackContext>,
     pub(crate) kind: OperationKind,
@@ -38,45 +42,44 @@ pub(crate) struct OperationRun {
 impl OperationRun {
     /// Runs the operation to its end. Whatever happens, the last event is the one that ends the stream.
     pub(crate) async fn run(mut self) -> OperationResult {
-        if let Some(failed) = self.rehearse().await {
+        if let Some(failed) = rehearse(&mut self).await {
             return failed;
         }
-        // Whatever anybody says from now on is searched for them.
+        // The redactor learns the secrets of the configuration before any event can be emitted.
         let redactor = self.events.redactor();
         self.stack
             .config
             .each_secret_in_the_clear(|secret| redactor.learn([secret]));
         let clock = Arc::clone(&self.stack.engine.runtime.clock);
         let began = clock.elapsed();
-        let mut work = Work::default();
-        let result = match self.options.check().and_then(|()| self.check_program()) {
-            Ok(()) => match self.perform(&mut work, began).await {
+        let mut state = RunState::default();
+        let result = match self.options.check().and_then(|()| check_program(&self)) {
+            Ok(()) => match self.run_loaded(&mut state, began).await {
                 Err(error) => Err(self.stack.explained(error).await),
-                performed => performed,
+                ended => ended,
             },
             refused => refused,
         };
         self.session
             .finish(self.options.hold_session, &self.stack.engine.runtime)
             .await;
-        let ending = work.ending(&self.control);
-        let error = self
-            .verdict(result.err(), ending.cancelled)
+        let ending = state.ending(&self.control);
+        let error = error_of(&self, result.err(), ending.cancelled)
             .map(|error| error.scrubbed(|text| self.events.redactor().scrub(text)));
         if error.is_some() {
-            // Nobody is to be held to half of it.
-            work.plan = None;
+            // An incomplete plan holds no later operation.
+            state.plan = None;
         }
         let outcome = ending.outcome(error.as_ref());
         let duration = clock.elapsed().saturating_sub(began);
-        let summary = work.summary.take();
+        let summary = state.summary.take();
         let changes = summary
             .as_ref()
             .map(|summary| summary.resource_changes.clone())
             .unwrap_or_default();
         if let Some(summary) = summary {
             let summary = Summary {
-                result: ending.summed_up(outcome),
+                result: ending.summary_outcome(outcome),
                 duration_seconds: whole_seconds(duration),
                 ..summary
             };
@@ -84,34 +87,34 @@ impl OperationRun {
         }
         if ending.cancelled && ending.terminated {
             self.events
-                .diagnostic(Diagnostic::error(format!("{} failed", self.noun())));
+                .diagnostic(Diagnostic::error(format!("{} failed", noun(&self))));
         }
         self.events.end();
-        let outputs = work.outputs.unwrap_or_else(|| work.snapshot.stack_outputs());
+        let outputs = state.outputs.unwrap_or_else(|| state.snapshot.stack_outputs());
         OperationResult {
             error,
             outcome,
             changes,
-            outputs_changed: work.outputs_before.is_some_and(|before| before != outputs),
+            outputs_changed: state.outputs_before.is_some_and(|before| before != outputs),
             outputs,
-            steps: work.steps,
+            steps: state.steps,
             diagnostics: self.events.diagnostics(),
-            plan: work.plan,
-            snapshot: work.snapshot,
+            plan: state.plan,
+            snapshot: state.snapshot,
             duration,
             redactor: self.events.redactor().clone(),
             is_preview: self.options.dry_run,
-            knows_state: work.knows_state,
+            knows_state: state.knows_state,
         }
     }
 
-    /// Returns the stack's secrets; what the state holds encrypted is kept out of texts once it is decrypted.
+    /// Returns the stack's secrets; the redactor of texts learns all that they decrypt.
     fn secrets(&self) -> Overheard<Arc<dyn SecretsProvider>> {
         let secrets = Arc::clone(&self.stack.secrets);
         Overheard::new(secrets, self.events.redactor().clone())
     }
 
-    async fn perform(&self, work: &mut Work, began: Duration) -> Result<()> {
+    async fn run_loaded(&self, state: &mut RunState, began: Duration) -> Result<()> {
         let creates = self.stack.is_new && self.kind == OperationKind::Update;
         if creates && self.program.is_none() {
             return Err(Error::invalid(NO_PROGRAM));
@@ -119,21 +122,21 @@ impl OperationRun {
         if self.options.dry_run {
             let found = match self.load().await {
                 // A preview does not create the stack.
-                Err(error) if creates && error.kind() == ErrorKind::NotFound => Found::default(),
+                Err(error) if creates && error.kind() == ErrorKind::NotFound => LoadedState::default(),
                 loaded => {
                     let LoadedStack { snapshot, holder, .. } = loaded?;
-                    Found { snapshot, holder }
+                    LoadedState { snapshot, holder }
                 }
             };
-            return self.perform_loaded(work, found, None, began).await;
+            return self.execute(state, found, None, began).await;
         }
         let lock = self.stack.storage.lock_for(self.kind.name()).await?;
-        // Also where code of the host panics: the stack is free before anybody hears of the end.
-        let result = AssertUnwindSafe(self.perform_locked(work, creates, began))
+        // The stack is unlocked before the operation returns, also where code of the host panics.
+        let result = AssertUnwindSafe(self.run_locked(state, creates, began))
             .catch_unwind()
             .await;
         if result.is_err() {
-            self.end_what_is_left().await;
+            self.abandon().await;
         }
         let released = lock.release().await;
         match result {
@@ -142,8 +145,8 @@ impl OperationRun {
         }
     }
 
-    /// Sees to it that nothing of an operation that has died goes on: the stack may be another's from now on.
-    async fn end_what_is_left(&self) {
+    /// Ends all parts of an operation that has panicked: another may hold the stack from now on.
+    async fn abandon(&self) {
         self.control.cancel();
         self.control.cancel();
         self.stop_refreshing().await;
@@ -151,7 +154,7 @@ impl OperationRun {
         self.session.own(|parts| journal = parts.journal.take());
         self.session.finish(false, &self.stack.engine.runtime).await;
         if let Some(journal) = journal {
-            // What is in it is recovered when the stack is next opened.
+            // Its entries are recovered when the stack is next opened.
             drop(journal.close().await);
         }
     }
@@ -164,7 +167,7 @@ impl OperationRun {
         }
     }
 
-    /// Loads the state, and tells people what they should know about it.
+    /// Loads the state, and emits its warnings.
     async fn load(&self) -> Result<LoadedStack> {
         let storage = &self.stack.storage;
         let mut loaded = match self.options.dry_run {
@@ -177,7 +180,7 @@ impl OperationRun {
         Ok(loaded)
     }
 
-    async fn perform_locked(&self, work: &mut Work, creates: bool, began: Duration) -> Result<()> {
+    async fn run_locked(&self, state: &mut RunState, creates: bool, began: Duration) -> Result<()> {
         let storage = &self.stack.storage;
         let loaded = match self.load().await {
             Err(error) if creates && error.kind() == ErrorKind::NotFound => {
@@ -190,7 +193,7 @@ impl OperationRun {
         if snapshot.secrets.is_none() {
             snapshot.secrets = Some(self.stack.new_secrets(&self.secrets()).await?);
         }
-        // What a crash left in a journal becomes the checkpoint before a new journal begins.
+        // A journal that a crash left becomes the checkpoint before a new journal begins.
         let session = Arc::new(storage.begin(loaded, &mut snapshot, self.kind.name()).await?);
         for note in session.notes() {
             self.events.diagnostic(note.clone());
@@ -211,21 +214,19 @@ impl OperationRun {
             parts.refreshing = refreshing;
         });
         let started = runtime.clock.now();
-        let found = Found {
+        let found = LoadedState {
             snapshot,
             holder: None,
         };
-        let result = self
-            .perform_loaded(work, found, Some(journal.clone()), began)
-            .await;
-        // Until the ledger has been folded it is not known what has become of the state.
-        work.knows_state = false;
+        let result = self.execute(state, found, Some(journal.clone()), began).await;
+        // The state is not known until the ledger is committed.
+        state.knows_state = false;
         self.stop_refreshing().await;
         let (mut ledger, written) = journal.close().await?;
-        let cancelled = work.ending(&self.control).cancelled;
+        let cancelled = state.ending(&self.control).cancelled;
         let succeeded = result.is_ok() && !self.control.has_failed() && !cancelled;
         if succeeded {
-            // A run of some resources has not looked at the others.
+            // A run of some resources has not examined the others.
             if self.options.targets.is_empty() && self.options.excludes.is_empty() {
                 ledger.settle_pending();
             }
@@ -233,19 +234,19 @@ impl OperationRun {
                 ledger.settle_creations();
             }
         }
-        let folded = self.fold(&session, &ledger, work).await;
-        let changes = work
+        let committed = self.commit(&session, &ledger, state).await;
+        let changes = state
             .summary
             .as_ref()
             .map(|summary| summary.resource_changes.clone())
             .unwrap_or_default();
         let refused = matches!(&result, Err(error) if error.kind() == ErrorKind::InvalidInput);
         if refused && !ledger.is_dirty() {
-            // Nothing was tried: that is no operation to remember.
-            return result.and(written).and(folded);
+            // A refused operation without a step has no history.
+            return result.and(written).and(committed);
         }
         if self.stack.is_supplied {
-            return result.and(written).and(folded);
+            return result.and(written).and(committed);
         }
         let history = session
             .record_history(HistoryRecord {
@@ -253,31 +254,31 @@ impl OperationRun {
                 message: self.options.message.clone(),
                 started,
                 ended: runtime.clock.now(),
-                succeeded: succeeded && folded.is_ok(),
+                succeeded: succeeded && committed.is_ok(),
                 changes,
                 config: self.stack.config.clone(),
             })
             .await;
-        result.and(written).and(folded).and(history)
+        result.and(written).and(committed).and(history)
     }
 
     /// Makes the ledger the new checkpoint. A run that changed nothing writes nothing.
-    async fn fold(&self, session: &StackSession, ledger: &Ledger, work: &mut Work) -> Result<()> {
+    async fn commit(&self, session: &StackSession, ledger: &Ledger, state: &mut RunState) -> Result<()> {
         // A refreshed checkpoint may name steps in flight that have failed since.
         if !ledger.is_dirty() && !session.has_refreshed() {
             // The key of a new manager may still be derived, and the result writes its document without waiting.
             if let Some(manager) = &ledger.base().secrets {
                 manager.ready().await?;
             }
-            work.snapshot = Arc::new(ledger.base().clone());
-            work.knows_state = true;
+            state.snapshot = Arc::new(ledger.base().clone());
+            state.knows_state = true;
             return session.discard().await;
         }
         let mut snapshot = ledger.compose_valid()?;
         let committed = session.commit(&mut snapshot).await;
-        // Also when it could not be written: that is what there is now, and the journal has it.
-        work.snapshot = Arc::new(snapshot);
-        work.knows_state = true;
+        // Also when it could not be written: the journal has this state.
+        state.snapshot = Arc::new(snapshot);
+        state.knows_state = true;
         committed
     }
 }

@@ -1,4 +1,4 @@
-//! Running the program of an operation, and what follows when it has ended: an update deletes what it has not registered.
+//! Running the program of an operation, and the deletions and reads that follow when it has ended.
 
 use std::sync::Arc;
 
@@ -8,9 +8,8 @@ use crate::{
     executor::Failure,
     generator::{Generator, Purpose},
     message::text_of_program,
-    monitor::Monitor,
-    monitor::RunInfo,
-    operation::{OperationRun, session::LAST_WORDS},
+    monitor::{Monitor, RunInfo},
+    operation::{OperationRun, session::SHUTDOWN_GRACE},
     program::ProgramContext,
     property::PropertyMap,
     runtime::Task,
@@ -19,176 +18,177 @@ use crate::{
 /// The message of an update whose stack has no program.
 pub(super) const NO_PROGRAM: &str = "the stack has no program to update from";
 
-impl OperationRun {
-    /// Lets the session and the plugins know the monitor.
-    fn own_monitor(&self, monitor: &Monitor) {
-        self.session.own(|parts| {
-            if let Some(plugins) = &parts.plugins {
-                plugins.share_root(monitor.shared_root());
-            }
-            parts.monitor = Some(monitor.clone());
-        });
-    }
+/// Gives the monitor to the session and the plugins.
+fn own_monitor(run: &OperationRun, monitor: &Monitor) {
+    run.session.own(|parts| {
+        if let Some(plugins) = &parts.plugins {
+            plugins.share_root(monitor.shared_root());
+        }
+        parts.monitor = Some(monitor.clone());
+    });
+}
 
-    /// Runs the program and all that follows from it; returns the stack's outputs.
-    pub(super) async fn run_program(
-        &self,
-        generator: &Arc<Generator>,
-        run: Arc<RunInfo>,
-    ) -> Option<PropertyMap> {
-        let monitor = Monitor::new(
-            Arc::clone(generator),
-            Arc::clone(&run),
-            Arc::clone(&self.stack.engine.fetch),
-        );
-        self.own_monitor(&monitor);
-        let Some(program) = self.program.clone() else {
-            self.control
-                .fail(Failure::Fatal(Error::invalid(NO_PROGRAM)), true);
-            return None;
-        };
-        if let Some(error) = monitor.fault() {
-            self.control.fail(Failure::Fatal(error), true);
-            return None;
+/// Runs the program and all that follows from it; returns the stack's outputs.
+pub(super) async fn run_program(
+    run: &OperationRun,
+    generator: &Arc<Generator>,
+    info: Arc<RunInfo>,
+) -> Option<PropertyMap> {
+    let monitor = Monitor::new(
+        Arc::clone(generator),
+        Arc::clone(&info),
+        Arc::clone(&run.stack.engine.fetch),
+    );
+    own_monitor(run, &monitor);
+    let Some(program) = run.program.clone() else {
+        run.control.fail(Failure::Fatal(Error::invalid(NO_PROGRAM)), true);
+        return None;
+    };
+    if let Some(error) = monitor.fault() {
+        run.control.fail(Failure::Fatal(error), true);
+        return None;
+    }
+    let context = ProgramContext {
+        info,
+        monitor: monitor.clone(),
+    };
+    let mut program = run
+        .stack
+        .engine
+        .runtime
+        .spawner
+        .spawn(async move { program.run(context).await });
+    let mut ended = false;
+    tokio::select! {
+        result = &mut program => {
+            ended = true;
+            note_end(run, result.and_then(|result| result));
         }
-        let context = ProgramContext {
-            info: run,
-            monitor: monitor.clone(),
-        };
-        let mut program = self
-            .stack
-            .engine
-            .runtime
-            .spawner
-            .spawn(async move { program.run(context).await });
-        let mut ended = false;
-        tokio::select! {
-            result = &mut program => {
-                ended = true;
-                self.note_end(result.and_then(|result| result));
+        () = monitor.signalled() => {}
+        () = run.control.stopped() => {}
+    }
+    // Accepted requests complete, or fail because the run is ending.
+    drain(run, &monitor).await;
+    note_reports(run, &monitor);
+    publish_exports(generator, &monitor).await;
+    // Where failures do not stop the run, leftovers are handled nevertheless.
+    if !run.control.is_stopped() {
+        match generator.options().purpose {
+            Purpose::Update => generator.delete_leftovers().await,
+            Purpose::Refresh => generator.refresh_leftovers().await,
+            Purpose::Destroy => generator.delete_everything().await,
+        }
+    }
+    let outputs = generator.finish_stack_outputs().await;
+    if generator.options().purpose == Purpose::Refresh && !run.control.is_stopped() {
+        generator.settle_refresh().await;
+    }
+    generator.end_plan();
+    let is_over = run.control.has_failed() || run.control.is_cancelled();
+    if !is_over && generator.options().purpose != Purpose::Destroy {
+        generator.analyze_stack().await;
+    }
+    if run.control.has_failed() || run.control.is_cancelled() {
+        if run.options.hold_session {
+            // Requests without an answer wait until the host releases the session, and the program with it.
+            if !ended {
+                run.session.own(|parts| parts.program = Some(program));
             }
-            () = monitor.signalled() => {}
-            () = self.control.stopped() => {}
+            return outputs;
         }
-        // What has been taken up is brought to its end, or to where it sees that the run is over.
-        self.all_done(&monitor).await;
-        self.note_reports(&monitor);
-        self.publish_exports(generator, &monitor).await;
-        // Where failures do not stop the run, what is left over goes all the same.
-        if !self.control.is_stopped() {
-            match generator.options().purpose {
-                Purpose::Update => generator.delete_leftovers().await,
-                Purpose::Refresh => generator.refresh_leftovers().await,
-                Purpose::Destroy => generator.delete_everything().await,
-            }
-        }
-        let outputs = generator.finish_stack_outputs().await;
-        if generator.options().purpose == Purpose::Refresh && !self.control.is_stopped() {
-            generator.settle_refresh().await;
-        }
-        generator.end_plan();
-        let is_over = self.control.has_failed() || self.control.is_cancelled();
-        if !is_over && generator.options().purpose != Purpose::Destroy {
-            generator.analyze_stack().await;
-        }
-        if self.control.has_failed() || self.control.is_cancelled() {
-            if self.options.hold_session {
-                // What is unanswered stays so until the host releases the session, and the program with it.
-                if !ended {
-                    self.session.own(|parts| parts.program = Some(program));
-                }
-                return outputs;
-            }
-            monitor.close();
+        monitor.close();
+    } else {
+        monitor.finish();
+    }
+    if !ended {
+        wait_for_end(run, &mut program).await;
+    }
+    if !run.options.hold_session {
+        monitor.close();
+    }
+    outputs
+}
+
+/// Waits until no request is in flight; the monitor accepts none from then on. A second cancellation shortens the wait: it
+/// leaves the time to answer that calls were abandoned.
+async fn drain(run: &OperationRun, monitor: &Monitor) {
+    let clock = Arc::clone(&run.stack.engine.runtime.clock);
+    let terminated = async {
+        run.control.terminated().await;
+        clock.wait(SHUTDOWN_GRACE).await;
+    };
+    tokio::select! {
+        biased;
+        () = monitor.seal() => {}
+        () = terminated => monitor.seal_now(),
+    }
+}
+
+/// Fails the run of a program that has failed.
+fn note_end(run: &OperationRun, result: Result<()>) {
+    let Err(error) = result else { return };
+    let is_plain = error.kind() == ErrorKind::Program && error.message_code().is_none();
+    let error = match is_plain.then(|| text_of_program(error.message())) {
+        Some(text) => error.with_text(text),
+        None => error,
+    };
+    // A program that fails because the run has ended adds nothing to why it ended.
+    if !run.control.is_stopped() {
+        let error = if error.is_reported() {
+            // Without secrets, as the diagnostics that it is compared with.
+            with_reason(run, error.scrubbed(|text| run.events.redactor().scrub(text)))
         } else {
-            monitor.finish();
-        }
-        if !ended {
-            self.last_words(&mut program).await;
-        }
-        if !self.options.hold_session {
-            monitor.close();
-        }
-        outputs
-    }
-
-    /// Waits until nothing is being worked on; the monitor takes nothing more from then on. Who insists waits no longer
-    /// than it takes to say that calls were given up.
-    async fn all_done(&self, monitor: &Monitor) {
-        let clock = Arc::clone(&self.stack.engine.runtime.clock);
-        let insisted = async {
-            self.control.terminated().await;
-            clock.wait(LAST_WORDS).await;
+            error
         };
-        tokio::select! {
-            biased;
-            () = monitor.seal() => {}
-            () = insisted => monitor.seal_now(),
+        if error.kind() == ErrorKind::Program && !error.is_reported() {
+            run.events.diagnostic(Diagnostic::error(error.message()));
         }
+        run.control.fail(Failure::Program(error), true);
     }
+}
 
-    fn note_end(&self, result: Result<()>) {
-        let Err(error) = result else { return };
-        let is_plain = error.kind() == ErrorKind::Program && error.message_code().is_none();
-        let error = match is_plain.then(|| text_of_program(error.message())) {
-            Some(text) => error.with_text(text),
-            None => error,
-        };
-        // A program that fails because the run has ended adds nothing to why it ended.
-        if !self.control.is_stopped() {
-            let error = if error.is_reported() {
-                // What was told has no secrets either: only so the two can be compared.
-                self.with_reason(error.scrubbed(|text| self.events.redactor().scrub(text)))
-            } else {
-                error
-            };
-            if error.kind() == ErrorKind::Program && !error.is_reported() {
-                self.events.diagnostic(Diagnostic::error(error.message()));
-            }
-            self.control.fail(Failure::Program(error), true);
-        }
+/// Fails the run of a program that has reported errors, or has continued after a declaration that the engine has not seen.
+fn note_reports(run: &OperationRun, monitor: &Monitor) {
+    if monitor.has_reported_errors() {
+        let error = Error::new(ErrorKind::Program, "the program reported errors");
+        note_end(run, Err(error.already_reported()));
     }
-
-    /// Fails the run of a program that has reported errors, or has gone on after a declaration that the engine has not seen.
-    fn note_reports(&self, monitor: &Monitor) {
-        if monitor.has_reported_errors() {
-            let error = Error::new(ErrorKind::Program, "the program reported errors");
-            self.note_end(Err(error.already_reported()));
-        }
-        if let Some(error) = monitor.unreadable_declaration()
-            && !self.control.is_stopped()
-        {
-            self.events.diagnostic(Diagnostic::error(error.message()));
-            self.control.fail(Failure::Program(error), true);
-        }
+    if let Some(error) = monitor.unreadable_declaration()
+        && !run.control.is_stopped()
+    {
+        run.events.diagnostic(Diagnostic::error(error.message()));
+        run.control.fail(Failure::Program(error), true);
     }
+}
 
-    /// Completes the error of a program that has told people itself by what it told them.
-    fn with_reason(&self, error: Error) -> Error {
-        let said = self.events.diagnostics();
-        match said.iter().find(|said| said.severity == Severity::Error) {
-            // What was told names the error itself: no need to say it again.
-            Some(said) if said.message.library().contains(error.message()) => error,
-            Some(said) => {
-                let text = format!("{}: {}", error.message(), said.message.library());
-                Error::new(error.kind(), text).already_reported()
-            }
-            None => error,
+/// Completes the error of a program that has reported it itself by the text that it reported.
+fn with_reason(run: &OperationRun, error: Error) -> Error {
+    let diagnostics = run.events.diagnostics();
+    match diagnostics
+        .iter()
+        .find(|reported| reported.severity == Severity::Error)
+    {
+        // The diagnostic contains the error.
+        Some(reported) if reported.message.library().contains(error.message()) => error,
+        Some(reported) => {
+            let text = format!("{}: {}", error.message(), reported.message.library());
+            Error::new(error.kind(), text).already_reported()
         }
+        None => error,
     }
+}
 
-    async fn publish_exports(&self, generator: &Arc<Generator>, monitor: &Monitor) {
-        let Some(root) = monitor.own_root() else { return };
-        // An output of our own API is a value of the stack component, like any other's.
-        drop(generator.register_outputs(&root, monitor.exports()).await);
-    }
+/// Publishes the outputs that a program of our own API has exported as those of the stack.
+async fn publish_exports(generator: &Arc<Generator>, monitor: &Monitor) {
+    let Some(root) = monitor.own_root() else { return };
+    drop(generator.register_outputs(&root, monitor.exports()).await);
+}
 
-    /// Waits for a program whose run is over.
-    async fn last_words(&self, program: &mut Task<Result<()>>) {
-        let clock = Arc::clone(&self.stack.engine.runtime.clock);
-        tokio::select! {
-            result = &mut *program => self.note_end(result.and_then(|result| result)),
-            () = clock.wait(LAST_WORDS) => program.abort(),
-        }
+/// Waits for a program whose run is over.
+async fn wait_for_end(run: &OperationRun, program: &mut Task<Result<()>>) {
+    let clock = Arc::clone(&run.stack.engine.runtime.clock);
+    tokio::select! {
+        result = &mut *program => note_end(run, result.and_then(|result| result)),
+        () = clock.wait(SHUTDOWN_GRACE) => program.abort(),
     }
 }

@@ -16,8 +16,8 @@ use crate::{
     store::Refreshing,
 };
 
-/// How long a program may go on after its run has ended, before it is given up.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long a program may continue after its run has ended, before it is aborted.
+pub(super) const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// The session as the operation and its handles see it. Cheap to clone; all clones are one.
 #[derive(Clone, Default)]
@@ -98,7 +98,7 @@ impl Session {
             tokio::select! {
                 // Its run has been reported long since.
                 _ = &mut program => {}
-                () = clock.wait(LAST_WORDS) => program.abort(),
+                () = clock.wait(SHUTDOWN_GRACE) => program.abort(),
             }
         }
         if let Some(registry) = parts.registry {

@@ -1,17 +1,15 @@
-//! Update: the program says what the resources are to be. What it does not register is deleted.
+//! Update: the program declares the resources. Those that it does not register are deleted.
 
-use super::{OperationRun, prepare::Prepared, reading::Reading};
+use super::{OperationRun, prepare::Prepared, reading::Reading, with_program::with_program};
 use crate::{error::Result, generator::Purpose, property::PropertyMap};
 
-impl OperationRun {
-    /// Brings the stack to what its program says; returns the stack's outputs.
-    pub(super) async fn update(&self, prepared: Prepared) -> Result<Option<PropertyMap>> {
-        let reading = match (self.options.refresh, self.options.refresh_program) {
-            (false, _) => Reading::BeforeUpdate,
-            (true, false) => Reading::All,
-            // Each record is read when the program registers it.
-            (true, true) => Reading::Nothing,
-        };
-        self.with_program(prepared, Purpose::Update, reading).await
-    }
+/// Brings the stack to the goals of its program; returns the stack's outputs.
+pub(super) async fn update(run: &OperationRun, prepared: Prepared) -> Result<Option<PropertyMap>> {
+    let reading = match (run.options.refresh, run.options.refresh_program) {
+        (false, _) => Reading::BeforeUpdate,
+        (true, false) => Reading::All,
+        // Each record is read when the program registers it.
+        (true, true) => Reading::Nothing,
+    };
+    with_program(run, prepared, Purpose::Update, reading).await
 }

@@ -1,9 +1,11 @@
-//! Whether an operation runs a program, and what for; and states that it would not leave as they are.
+//! Operations with a program: whether an operation runs one and for which purpose, and states that it refuses.
 
 use super::{
     OperationKind, OperationOptions, OperationRun,
-    prepare::{Prepared, urns_of},
+    prepare::{Prepared, generator, read, urns_of},
     reading::Reading,
+    run_program::run_program,
+    targets::{is_of_stack, targets_exist, warn_of_idle_globs, warn_of_idle_literals},
 };
 use crate::{
     error::{Error, Result},
@@ -14,7 +16,7 @@ use crate::{
 };
 
 impl OperationOptions {
-    /// Tells what an operation of `kind` runs its program for; `None` when it runs none.
+    /// Returns the purpose for which an operation of `kind` runs its program; `None` when it runs none.
     pub(crate) const fn program_purpose(&self, kind: OperationKind) -> Option<Purpose> {
         match kind {
             OperationKind::Update => Some(Purpose::Update),
@@ -24,93 +26,91 @@ impl OperationOptions {
         }
     }
 
-    /// Tells whether each record is read when the program registers it, instead of all of them before anything else.
+    /// Returns whether each record is read when the program registers it, instead of all of them before anything else.
     pub(crate) const fn reads_with_program(&self, kind: OperationKind) -> bool {
         let asked = matches!(kind, OperationKind::Refresh) || self.refresh;
         asked && self.refresh_program && self.program_purpose(kind).is_some()
     }
 }
 
-impl OperationRun {
-    /// Runs the program over what has been read, and all that follows from it; returns the stack's outputs.
-    pub(super) async fn with_program(
-        &self,
-        prepared: Prepared,
-        purpose: Purpose,
-        reading: Reading,
-    ) -> Result<Option<PropertyMap>> {
-        // A program may still register what the operation is about.
-        self.warn_of_idle_literals(prepared.targeting.as_deref(), |literal| {
-            !self.is_of_this_stack(literal)
-        });
-        let Some(prepared) = self.read(prepared, reading).await else {
-            return Ok(None);
-        };
-        let generator = self.generator(&prepared, purpose);
-        let outputs = self.run_program(&generator, prepared.info).await;
-        if !(self.control.has_failed() || self.control.is_cancelled()) {
-            self.check_targets(&generator, prepared.targeting.as_deref());
-        }
-        generator.keep_refusals();
-        Ok(outputs)
+/// Reads records, runs the program, and all that follows from it; returns the stack's outputs.
+pub(super) async fn with_program(
+    run: &OperationRun,
+    prepared: Prepared,
+    purpose: Purpose,
+    reading: Reading,
+) -> Result<Option<PropertyMap>> {
+    // A program may still register the others.
+    warn_of_idle_literals(&run.events, prepared.targeting.as_deref(), |literal| {
+        !is_of_stack(&run.stack, literal)
+    });
+    let Some(prepared) = read(run, prepared, reading).await else {
+        return Ok(None);
+    };
+    let generator = generator(run, &prepared, purpose);
+    let outputs = run_program(run, &generator, prepared.info).await;
+    if !(run.control.has_failed() || run.control.is_cancelled()) {
+        check_targets(run, &generator, prepared.targeting.as_deref());
     }
+    generator.keep_refusals();
+    Ok(outputs)
+}
 
-    /// Reports targets that neither the records nor the program know.
-    fn check_targets(&self, generator: &Generator, targeting: Option<&Targeting>) {
-        let is_known = |urn: &Urn| generator.base().live(urn).is_some() || generator.is_registered(urn);
-        self.targets_exist(targeting, is_known);
-        self.warn_of_idle_literals(targeting, |literal| {
-            self.is_of_this_stack(literal) && !Urn::parse(literal).is_ok_and(|urn| is_known(&urn))
-        });
-        if targeting.is_some() {
-            let registered = generator.registered();
-            self.warn_of_idle_globs(targeting, urns_of(generator.base()).chain(&registered));
-        }
+/// Reports targets that are neither recorded nor registered.
+fn check_targets(run: &OperationRun, generator: &Generator, targeting: Option<&Targeting>) {
+    let is_known = |urn: &Urn| generator.base().live(urn).is_some() || generator.is_registered(urn);
+    targets_exist(run, targeting, is_known);
+    warn_of_idle_literals(&run.events, targeting, |literal| {
+        is_of_stack(&run.stack, literal) && !Urn::parse(literal).is_ok_and(|urn| is_known(&urn))
+    });
+    if targeting.is_some() {
+        let registered = generator.registered();
+        let urns = urns_of(generator.base()).chain(&registered);
+        warn_of_idle_globs(&run.events, targeting, urns);
     }
+}
 
-    /// Refuses to run a program beside snippets, which nobody would run: what they register would be deleted.
-    pub(super) fn refuse_snippets(&self, snapshot: &Snapshot) -> Result<()> {
-        let snippets = snapshot
-            .extra
-            .get("snippets")
-            .and_then(serde_json::Value::as_array);
-        if snippets.is_none_or(Vec::is_empty) || self.options.program_purpose(self.kind).is_none() {
-            return Ok(());
-        }
-        let text = "the stack has snippets, which this engine does not run: an operation with a program would delete what \
-                    they have registered; a refresh and a destroy without one are possible";
-        Err(Error::invalid(text))
+/// Refuses to run a program beside snippets: this engine does not run them, and would delete what they registered.
+pub(super) fn refuse_snippets(run: &OperationRun, snapshot: &Snapshot) -> Result<()> {
+    let snippets = snapshot
+        .extra
+        .get("snippets")
+        .and_then(serde_json::Value::as_array);
+    if snippets.is_none_or(Vec::is_empty) || run.options.program_purpose(run.kind).is_none() {
+        return Ok(());
     }
+    let text = "the stack has snippets, which this engine does not run: an operation with a program would delete what \
+                they have registered; a refresh and a destroy without one are possible";
+    Err(Error::invalid(text))
+}
 
-    /// Refuses a state with resources that need an extension of their provider: it would not be there for their calls,
-    /// and those registered anew would be recorded without it.
-    pub(super) fn refuse_extensions(snapshot: &Snapshot) -> Result<()> {
-        let mut resources = snapshot.resources.iter();
-        let Some(user) = resources.find(|state| !state.extension_ref.is_empty()) else {
-            return Ok(());
-        };
-        let extension = &user.extension_ref;
-        let text = format!(
-            "the resource needs the extension {extension} of its provider, and this engine loads none"
-        );
-        Err(Error::invalid(text).with_urn(user.urn.clone()))
-    }
+/// Refuses a state with resources that need an extension of their provider: this engine loads none, and would record the
+/// resources without it.
+pub(super) fn refuse_extensions(snapshot: &Snapshot) -> Result<()> {
+    let mut resources = snapshot.resources.iter();
+    let Some(user) = resources.find(|state| !state.extension_ref.is_empty()) else {
+        return Ok(());
+    };
+    let extension = &user.extension_ref;
+    let text =
+        format!("the resource needs the extension {extension} of its provider, and this engine loads none");
+    Err(Error::invalid(text).with_urn(user.urn.clone()))
+}
 
-    /// Refuses an option that needs a program, when there is none.
-    pub(super) fn check_program(&self) -> Result<()> {
-        let option = match self.options.program_purpose(self.kind) {
-            Some(Purpose::Refresh) => "refreshProgram",
-            Some(Purpose::Destroy) => "destroyProgram",
-            Some(Purpose::Update) | None => return Ok(()),
-        };
-        if self.program.is_some() {
-            return Ok(());
-        }
-        let (project, stack) = (&self.stack.project, &self.stack.stack);
-        Err(Error::invalid(format!(
-            "the option {option} needs a program, and the stack {project}/{stack} has none"
-        )))
+/// Refuses an option that needs a program, when there is none.
+pub(super) fn check_program(run: &OperationRun) -> Result<()> {
+    let option = match run.options.program_purpose(run.kind) {
+        Some(Purpose::Refresh) => "refreshProgram",
+        Some(Purpose::Destroy) => "destroyProgram",
+        Some(Purpose::Update) | None => return Ok(()),
+    };
+    if run.program.is_some() {
+        return Ok(());
     }
+    let (project, stack) = (&run.stack.project, &run.stack.stack);
+    Err(Error::invalid(format!(
+        "the option {option} needs a program, and the stack {project}/{stack} has none"
+    )))
 }
 
 #[cfg(test)]

@@ -1,0 +1,158 @@
+//! The outcome of an operation: its error, and the message that ends it.
+
+use super::OperationRun;
+use crate::{
+    diagnostic::Diagnostic,
+    error::{Error, ErrorKind},
+    event::OperationOutcome,
+    executor::{Control, Failure},
+    message::Message,
+};
+
+/// The messages that end operations: the texts of the reference engine, which calls refreshes and destroys updates, too.
+const TERMINAL_MESSAGES: [&str; 4] = [
+    "update failed",
+    "preview failed",
+    "update canceled",
+    "preview canceled",
+];
+
+/// Returns whether a message only reports that the operation has failed.
+pub(super) fn is_terminal(message: &str) -> bool {
+    TERMINAL_MESSAGES.contains(&message)
+}
+
+/// The cancellations of the host when the verb was over. Later ones no longer change the outcome, so that all reports of it
+/// agree.
+#[derive(Clone, Copy)]
+pub(super) struct Ending {
+    /// The host has cancelled the operation.
+    pub(super) cancelled: bool,
+    /// The host has cancelled it a second time, and running calls were abandoned.
+    pub(super) terminated: bool,
+}
+
+impl Ending {
+    /// Returns the cancellations so far.
+    pub(super) fn of(control: &Control) -> Self {
+        Self {
+            cancelled: control.is_cancelled(),
+            terminated: control.is_terminated(),
+        }
+    }
+
+    /// Returns the outcome of an operation with `error`.
+    pub(super) fn outcome(self, error: Option<&Error>) -> OperationOutcome {
+        match error {
+            None => OperationOutcome::Succeeded,
+            Some(error) if error.kind() == ErrorKind::Cancelled || self.terminated => {
+                OperationOutcome::Canceled
+            }
+            Some(_) => OperationOutcome::Failed,
+        }
+    }
+
+    /// Returns the outcome for the summary among the events: as in the reference engine, an operation is only canceled when
+    /// calls were abandoned.
+    pub(super) fn summary_outcome(self, outcome: OperationOutcome) -> OperationOutcome {
+        match outcome {
+            OperationOutcome::Canceled if !self.terminated => OperationOutcome::Failed,
+            outcome => outcome,
+        }
+    }
+}
+
+/// Returns the name of the operation in messages of the reference engine.
+pub(super) fn noun(run: &OperationRun) -> &'static str {
+    if run.options.dry_run { "preview" } else { "update" }
+}
+
+/// Returns the name of the operation in errors.
+fn name(run: &OperationRun) -> &'static str {
+    if run.options.dry_run {
+        "preview"
+    } else {
+        run.kind.name()
+    }
+}
+
+/// Returns the error of the operation: the one that explains its failure best.
+pub(super) fn error_of(run: &OperationRun, error: Option<Error>, cancelled: bool) -> Option<Error> {
+    if error.is_some() {
+        return error;
+    }
+    let failures = run.control.failures();
+    if cancelled {
+        let operation = name(run);
+        return Some(Error::new(ErrorKind::Cancelled, Message::Cancelled { operation }));
+    }
+    let fatal = failures.iter().find_map(|failure| match failure {
+        Failure::Fatal(error) | Failure::Program(error) => Some(error.clone()),
+        Failure::Step(_) | Failure::Bail(_) | Failure::Generation(_) => None,
+    });
+    fatal.or_else(|| failures.into_iter().next().map(|failure| failed(run, failure)))
+}
+
+/// Returns the error of an operation that failed for `failure`: for people its first line names the resource, its
+/// provider and the cause.
+fn failed(run: &OperationRun, failure: Failure) -> Error {
+    let (error, of_reference): (_, fn(&str) -> String) = match failure {
+        Failure::Step(error) => (error, |text| {
+            format!("step executor errored: step application failed: {text}")
+        }),
+        Failure::Generation(error) => (error, |_| "step generator errored".to_owned()),
+        Failure::Bail(error) | Failure::Program(error) | Failure::Fatal(error) => (error, str::to_owned),
+    };
+    let place = place(&error);
+    let operation = name(run);
+    let text = error
+        .text()
+        .map(of_reference, |text| format!("{operation} failed: {place}{text}"));
+    error.with_text(text).with_kind(ErrorKind::Failed)
+}
+
+/// Emits the message that ends the operation.
+pub(super) fn emit_terminal_message(run: &OperationRun, ending: Ending) {
+    let noun = noun(run);
+    if ending.cancelled {
+        if !ending.terminated {
+            run.events
+                .diagnostic(Diagnostic::error(format!("{noun} canceled")));
+        }
+    } else if run
+        .control
+        .failures()
+        .iter()
+        .any(|failure| matches!(failure, Failure::Step(_) | Failure::Generation(_)))
+    {
+        run.events.diagnostic(Diagnostic::error(format!("{noun} failed")));
+    }
+}
+
+/// Returns the resource, the provider and the phase of an error that its text does not name, as the beginning of a sentence.
+fn place(error: &Error) -> String {
+    let text = error.message();
+    let subject = error.urn().map(|urn| {
+        let (name, resource_type) = (urn.name(), urn.resource_type());
+        match text.contains(urn.as_str()) || text.contains(name) && text.contains(resource_type) {
+            true => String::new(),
+            false => format!("resource `{name}` ({resource_type})"),
+        }
+    });
+    let of_provider = error.provider().filter(|provider| !provider.is_empty());
+    let doing = match (of_provider, error.phase()) {
+        (Some(provider), Some(phase)) => format!("{phase} by provider `{provider}`"),
+        (Some(provider), None) => format!("provider `{provider}`"),
+        (None, _) => String::new(),
+    };
+    let parts = [subject.unwrap_or_default(), doing];
+    let parts: Vec<&str> = parts
+        .iter()
+        .map(String::as_str)
+        .filter(|part| !part.is_empty())
+        .collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("{}: ", parts.join(", ")),
+    }
+}

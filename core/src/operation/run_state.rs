@@ -1,0 +1,44 @@
+//! The state of a run, which becomes the result of the operation.
+
+use std::sync::Arc;
+
+use super::outcome::Ending;
+use crate::{
+    event::{StepResult, Summary},
+    executor::Control,
+    plan::Plan,
+    property::PropertyMap,
+    state::Snapshot,
+    store::Holder,
+};
+
+/// The state of a run: the parts of the result so far.
+#[derive(Default)]
+pub(super) struct RunState {
+    pub(super) outputs: Option<PropertyMap>,
+    /// The stack's outputs as they were; `None` when the state could not be loaded.
+    pub(super) outputs_before: Option<PropertyMap>,
+    pub(super) snapshot: Arc<Snapshot>,
+    /// Whether the snapshot is the current one: not before it is loaded, and not when changes to it are lost.
+    pub(super) knows_state: bool,
+    pub(super) summary: Option<Summary>,
+    pub(super) steps: Vec<StepResult>,
+    pub(super) plan: Option<Arc<Plan>>,
+    /// The cancellations of the host when the verb was over; `None` before that.
+    pub(super) ending: Option<Ending>,
+}
+
+impl RunState {
+    /// Returns the cancellations of the host when the verb was over, or those so far.
+    pub(super) fn ending(&self, control: &Control) -> Ending {
+        self.ending.unwrap_or_else(|| Ending::of(control))
+    }
+}
+
+/// The state that an operation starts from.
+#[derive(Default)]
+pub(super) struct LoadedState {
+    pub(super) snapshot: Snapshot,
+    /// The holder of the lock, whose operation may be in progress.
+    pub(super) holder: Option<Holder>,
+}
