@@ -194,7 +194,7 @@ impl OperationRun {
             snapshot.secrets = Some(self.stack.new_secrets(&self.secrets()).await?);
         }
         // A journal that a crash left becomes the checkpoint before a new journal begins.
-        let session = Arc::new(storage.begin(loaded, &mut snapshot, self.kind.name()).await?);
+        let session = Arc::new(StackSession::begin(storage, loaded, &mut snapshot, self.kind.name()).await?);
         for note in session.notes() {
             self.events.diagnostic(note.clone());
         }

@@ -137,6 +137,18 @@ impl PropertyMap {
         self.values().any(PropertyValue::contains_unknowns)
     }
 
+    /// Removes every unknown, at every level, as receivers of the protocol do that keep none. A map without any stays shared.
+    #[must_use]
+    pub fn without_unknowns(self) -> Self {
+        if !self.contains_unknowns() {
+            return self;
+        }
+        let known = self
+            .iter()
+            .filter_map(|(key, value)| Some((key.clone(), value.without_unknowns()?)));
+        known.collect()
+    }
+
     /// Tells whether a secret is anywhere in the map.
     #[must_use]
     pub fn contains_secrets(&self) -> bool {
@@ -213,5 +225,26 @@ mod tests {
         let before = map.clone();
         map.insert("b", false.into());
         assert_eq!((before.len(), map.len()), (1, 2));
+    }
+
+    #[test]
+    fn unknowns_are_left_out_at_every_level_and_all_else_stays() {
+        let inner = PropertyMap::from_iter([("c", PropertyValue::unknown()), ("d", 2.0.into())]);
+        let map = PropertyMap::from_iter([
+            ("a", PropertyValue::unknown()),
+            (
+                "b",
+                PropertyValue::Array(Arc::new(vec![1.0.into(), PropertyValue::unknown(), inner.into()])),
+            ),
+            ("s", PropertyValue::secret(PropertyValue::unknown())),
+            ("t", PropertyValue::secret("kept".into())),
+        ]);
+        let kept = PropertyMap::from_iter([("d", PropertyValue::from(2.0))]);
+        let expected = PropertyMap::from_iter([
+            ("b", PropertyValue::Array(Arc::new(vec![1.0.into(), kept.into()]))),
+            ("t", PropertyValue::secret("kept".into())),
+        ]);
+        assert_eq!(map.without_unknowns(), expected);
+        assert!(expected.clone().without_unknowns().same_content(&expected));
     }
 }

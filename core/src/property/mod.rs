@@ -1,6 +1,5 @@
 //! Property values: what programs, providers and state exchange. Immutable and cheap to clone.
 
-mod known;
 mod map;
 pub(crate) mod signature;
 mod value;

@@ -280,6 +280,24 @@ impl PropertyValue {
         })
     }
 
+    /// Returns the value without the unknowns in it; `None` when it is one itself.
+    pub(super) fn without_unknowns(&self) -> Option<Self> {
+        Some(match self {
+            Self::Unknown(_) => return None,
+            Self::Array(values) => {
+                let known = values.iter().filter_map(Self::without_unknowns);
+                Self::Array(Arc::new(known.collect()))
+            }
+            Self::Object(map) => Self::Object(map.clone().without_unknowns()),
+            Self::Secret(secret) => Self::secret(secret.element.without_unknowns()?),
+            Self::Output(output) => Self::Output(Arc::new(Output {
+                element: Some(output.element.as_ref()?.without_unknowns()?),
+                ..Output::clone(output)
+            })),
+            other => other.clone(),
+        })
+    }
+
     /// Tells whether a secret is anywhere in the value.
     #[must_use]
     pub fn contains_secrets(&self) -> bool {

@@ -4,7 +4,6 @@ mod configuration;
 mod connect;
 #[cfg(test)]
 pub(crate) mod fake;
-mod function;
 mod package;
 mod peer;
 mod resource;
@@ -30,7 +29,7 @@ use crate::{
     },
     runtime::Runtime,
 };
-pub(crate) use function::Parameter;
+pub(crate) use package::Parameter;
 pub(crate) use views::{StatusService, ViewTokens};
 
 use configuration::{Configuration, ConfigurationCell};

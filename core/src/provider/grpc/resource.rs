@@ -8,8 +8,8 @@ use stackwright_proto::pulumirpc::{
 
 use super::{
     GrpcProvider,
-    values::{Unknowns, encode, optional, sending, sending_recorded},
-    views::old_views,
+    values::{Unknowns, decode, encode, optional, sending, sending_recorded},
+    views::{Reserved, old_views},
 };
 use crate::{
     event::{DetailedDiff, DiffKind, PropertyDiff},
@@ -81,7 +81,7 @@ impl GrpcProvider {
     pub(super) async fn create_resource(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
         let capabilities = self.configured().await?;
         let unknowns = Unknowns::in_preview(request.preview);
-        let reserved = self.reserve(&request.views);
+        let reserved = Reserved::new(self, &request.views);
         let message = pulumirpc::CreateRequest {
             urn: request.urn.to_string(),
             name: request.name,
@@ -95,7 +95,7 @@ impl GrpcProvider {
         match self.client().create(message).await {
             Ok(answer) => {
                 let answer = answer.into_inner();
-                let outputs = match self.decode("Create", "outputs", answer.properties, unknowns) {
+                let outputs = match decode(self, "Create", "outputs", answer.properties, unknowns) {
                     Ok(outputs) => outputs,
                     Err(error) if request.preview => return Err(error),
                     Err(error) => return Err(ProviderError::unreadable(answer.id, error.message)),
@@ -114,7 +114,7 @@ impl GrpcProvider {
         let capabilities = self.configured().await?;
         let unknowns = Unknowns::in_preview(request.preview);
         let recorded = |label| sending_recorded(label, capabilities, unknowns);
-        let reserved = self.reserve(&request.views);
+        let reserved = Reserved::new(self, &request.views);
         let message = pulumirpc::UpdateRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
@@ -133,7 +133,7 @@ impl GrpcProvider {
         match self.client().update(message).await {
             Ok(answer) => {
                 let answer = answer.into_inner();
-                let outputs = match self.decode("Update", "outputs", answer.properties, unknowns) {
+                let outputs = match decode(self, "Update", "outputs", answer.properties, unknowns) {
                     Ok(outputs) => outputs,
                     Err(error) if request.preview => return Err(error),
                     Err(error) => return Err(ProviderError::unreadable(request.id.as_str(), error.message)),
@@ -150,7 +150,7 @@ impl GrpcProvider {
     pub(super) async fn delete_resource(&self, request: DeleteRequest) -> ProviderResult<()> {
         let capabilities = self.configured().await?;
         let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
-        let reserved = self.reserve(&request.views);
+        let reserved = Reserved::new(self, &request.views);
         let message = pulumirpc::DeleteRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
@@ -172,7 +172,7 @@ impl GrpcProvider {
     pub(super) async fn read_resource(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
         let capabilities = self.configured().await?;
         let options = |label| sending_recorded(label, capabilities, Unknowns::Drop);
-        let reserved = self.reserve(&request.views);
+        let reserved = Reserved::new(self, &request.views);
         let message = pulumirpc::ReadRequest {
             id: request.id.to_string(),
             urn: request.urn.to_string(),
@@ -194,10 +194,10 @@ impl GrpcProvider {
             return Ok(ReadResponse::default());
         };
         let inputs = match answer.inputs {
-            Some(inputs) => Some(self.decode("Read", "inputs", Some(inputs), Unknowns::Drop)?),
+            Some(inputs) => Some(decode(self, "Read", "inputs", Some(inputs), Unknowns::Drop)?),
             None => None,
         };
-        let outputs = self.decode("Read", "outputs", Some(properties), Unknowns::Drop)?;
+        let outputs = decode(self, "Read", "outputs", Some(properties), Unknowns::Drop)?;
         Ok(ReadResponse {
             id: answer.id.into(),
             inputs,
@@ -226,7 +226,7 @@ pub(super) fn check_response(
     unknowns: Unknowns,
 ) -> ProviderResult<CheckResponse> {
     Ok(CheckResponse {
-        inputs: provider.decode(call, "inputs", answer.inputs, unknowns)?,
+        inputs: decode(provider, call, "inputs", answer.inputs, unknowns)?,
         failures: failures(answer.failures),
     })
 }

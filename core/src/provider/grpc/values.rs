@@ -77,27 +77,25 @@ pub(super) fn optional(map: Option<&PropertyMap>, options: &EncodeOptions) -> Pr
     map.map_or(Ok(None), |map| encode(map, options))
 }
 
-impl GrpcProvider {
-    /// Decodes an answer's values, secrets and references included. An unknown where none may be is an error.
-    pub(super) fn decode(
-        &self,
-        call: &'static str,
-        label: &'static str,
-        message: Option<Struct>,
-        unknowns: Unknowns,
-    ) -> ProviderResult<PropertyMap> {
-        let options = DecodeOptions {
-            keep_outputs: false,
-            reject_unknowns: unknowns == Unknowns::Drop,
-            ..DecodeOptions::all(label)
-        };
-        from_struct(message.unwrap_or_default(), &options).map_err(|error| {
-            let text = format!(
-                "plugin {} answered {call} with bad values: {}",
-                self.name(),
-                error.message()
-            );
-            ProviderError::new(ProviderStatus::Internal, text)
-        })
-    }
+/// Decodes an answer's values, secrets and references included. An unknown is an error where none is allowed.
+pub(super) fn decode(
+    provider: &GrpcProvider,
+    call: &'static str,
+    label: &'static str,
+    message: Option<Struct>,
+    unknowns: Unknowns,
+) -> ProviderResult<PropertyMap> {
+    let options = DecodeOptions {
+        keep_outputs: false,
+        reject_unknowns: unknowns == Unknowns::Drop,
+        ..DecodeOptions::all(label)
+    };
+    from_struct(message.unwrap_or_default(), &options).map_err(|error| {
+        let text = format!(
+            "plugin {} answered {call} with bad values: {}",
+            provider.name(),
+            error.message()
+        );
+        ProviderError::new(ProviderStatus::Internal, text)
+    })
 }

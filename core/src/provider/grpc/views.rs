@@ -95,15 +95,15 @@ impl Drop for Reserved {
     }
 }
 
-impl GrpcProvider {
-    /// Makes up a token for a call, where somebody listens.
-    pub(super) fn reserve(&self, views: &Views) -> Reserved {
-        let Some(service) = self.status.as_ref().filter(|_| views.owner().is_some()) else {
-            return Reserved::default();
+impl Reserved {
+    /// Generates a token for a call, where its step accepts steps on views.
+    pub(super) fn new(provider: &GrpcProvider, views: &Views) -> Self {
+        let Some(service) = provider.status.as_ref().filter(|_| views.owner().is_some()) else {
+            return Self::default();
         };
-        let token = self.runtime.random.uuid();
+        let token = provider.runtime.random.uuid();
         service.tokens.running().insert(token.clone(), views.clone());
-        Reserved {
+        Self {
             address: service.address.clone(),
             token,
             tokens: Some(service.tokens.clone()),

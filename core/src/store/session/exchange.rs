@@ -14,7 +14,7 @@ use crate::{
             write_checkpoint, write_deployment,
         },
     },
-    store::StackStorage,
+    store::{StackSession, StackStorage},
     urn::Urn,
 };
 
@@ -81,7 +81,7 @@ impl StackStorage {
                 };
                 current.secrets.clone_from(&imported.secrets);
             }
-            let session = self.begin(loaded, &mut current, "import").await?;
+            let session = StackSession::begin(self, loaded, &mut current, "import").await?;
             session.commit(&mut imported).await
         }
         .await;

@@ -59,20 +59,20 @@ pub(crate) struct HistoryRecord {
     pub config: Config,
 }
 
-impl StackStorage {
+impl StackSession {
     /// Begins an operation of `kind` over a state that was loaded under the lock. `snapshot` is that state, perhaps with
     /// a secrets manager that it did not have.
     ///
-    /// What was left of an interrupted operation is brought to its end first; the manifest of `snapshot` tells of that.
+    /// An interrupted operation is completed first; the manifest of `snapshot` has the time of that.
     ///
     /// # Errors
     /// Those of the store, and [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was loaded.
     pub(crate) async fn begin(
-        &self,
+        storage: &StackStorage,
         loaded: LoadedStack,
         snapshot: &mut Snapshot,
         kind: &str,
-    ) -> Result<StackSession> {
+    ) -> Result<Self> {
         let StoredStack {
             checkpoint,
             base,
@@ -84,46 +84,46 @@ impl StackStorage {
         let mut written = checkpoint;
         if let Some(journal) = journal {
             match loaded.leftover {
-                Leftover::Discard => self.discard_journal(&journal).await?,
+                Leftover::Discard => storage.discard_journal(&journal).await?,
                 Leftover::SetAside { is_adopted } => {
-                    let aside = self.copy_journal_aside(&journal).await?;
+                    let aside = storage.copy_journal_aside(&journal).await?;
                     if is_adopted {
-                        written = self.checkpoint_of(snapshot).await?.into();
+                        written = checkpoint_of(storage, snapshot).await?.into();
                         let hash = content_hash(&written);
-                        self.replace(&mut head, written.clone(), hash).await?;
+                        storage.replace(&mut head, written.clone(), hash).await?;
                         head = Head::new(head.into_base());
                     }
-                    self.discard_journal(&journal).await?;
+                    storage.discard_journal(&journal).await?;
                     notes.push(Diagnostic::warning(format!(
                         "the journal of the interrupted operation is kept as {aside} in {}",
-                        self.store().url()
+                        storage.store().url()
                     )));
                 }
                 Leftover::Fold { end, is_rebased } => {
                     if is_rebased {
                         head = Head::within_operation(head.into_base());
                     }
-                    written = self.checkpoint_of(snapshot).await?.into();
-                    let (store, key) = (Arc::clone(self.store()), self.name().journal());
+                    written = checkpoint_of(storage, snapshot).await?.into();
+                    let (store, key) = (Arc::clone(storage.store()), storage.name().journal());
                     let journal = StoreJournal::resume(store, key, journal, end);
-                    self.commit(&mut head, written.clone(), &journal).await?;
+                    storage.commit(&mut head, written.clone(), &journal).await?;
                     head = Head::new(head.into_base());
                 }
             }
         }
-        let now = self.runtime().clock.now();
+        let now = storage.runtime().clock.now();
         let header = JournalHeader::new(String::new(), kind, now, WRITER, snapshot.secrets.as_ref());
         let hash = move || content_hash(&written);
-        let hash = self.runtime().spawner.spawn_blocking(hash);
+        let hash = storage.runtime().spawner.spawn_blocking(hash);
         let journal = StoreJournal::new(
-            Arc::clone(self.store()),
-            self.name().journal(),
+            Arc::clone(storage.store()),
+            storage.name().journal(),
             header,
             snapshot.secrets.clone(),
         )
         .over(hash);
-        Ok(StackSession {
-            storage: self.clone(),
+        Ok(Self {
+            storage: storage.clone(),
             head: Mutex::new(head),
             refreshed: refresh::Progress::default(),
             notes,
@@ -132,15 +132,6 @@ impl StackStorage {
         })
     }
 
-    /// Writes a checkpoint, and notes in `snapshot` who writes it, and when.
-    async fn checkpoint_of(&self, snapshot: &mut Snapshot) -> Result<Vec<u8>> {
-        snapshot.manifest.time = Some(self.runtime().clock.now());
-        WRITER.clone_into(&mut snapshot.manifest.version);
-        write_checkpoint(&self.name().qualified(), snapshot, SecretsShown::Encrypted).await
-    }
-}
-
-impl StackSession {
     /// Returns what people should know about the beginning of the operation.
     #[must_use]
     pub(crate) fn notes(&self) -> &[Diagnostic] {
@@ -160,7 +151,7 @@ impl StackSession {
     /// [`ErrorKind::Conflict`] when the checkpoint is no longer the one that was loaded, or the journal is another writer's;
     /// then the journal stays.
     pub(crate) async fn commit(&self, snapshot: &mut Snapshot) -> Result<()> {
-        let bytes = self.storage.checkpoint_of(snapshot).await?;
+        let bytes = checkpoint_of(&self.storage, snapshot).await?;
         let mut head = self.head.lock().await;
         self.storage.commit(&mut head, bytes.into(), &self.journal).await
     }
@@ -201,6 +192,13 @@ impl StackSession {
         };
         self.storage.record(&entry).await
     }
+}
+
+/// Writes a checkpoint, and sets its writer and its time in `snapshot`.
+async fn checkpoint_of(storage: &StackStorage, snapshot: &mut Snapshot) -> Result<Vec<u8>> {
+    snapshot.manifest.time = Some(storage.runtime().clock.now());
+    WRITER.clone_into(&mut snapshot.manifest.version);
+    write_checkpoint(&storage.name().qualified(), snapshot, SecretsShown::Encrypted).await
 }
 
 #[cfg(test)]

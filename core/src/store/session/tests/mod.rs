@@ -107,7 +107,7 @@ async fn operation(stack: &StackStorage) -> Result<(StackSession, Journal)> {
     if snapshot.secrets.is_none() {
         snapshot.secrets = Some(Base64Provider.create().await?);
     }
-    let session = stack.begin(loaded, &mut snapshot, "update").await?;
+    let session = StackSession::begin(stack, loaded, &mut snapshot, "update").await?;
     let journal = Journal::start(Ledger::new(snapshot), session.sink(), &runtime());
     Ok((session, journal))
 }

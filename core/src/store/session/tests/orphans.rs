@@ -260,7 +260,9 @@ async fn ids_are_not_lost_where_the_secrets_of_a_journal_cannot_be_read() {
         let loaded = stack.load(&written).await.unwrap();
         let mut snapshot = loaded.snapshot.clone();
         snapshot.secrets = Some(written.create().await.unwrap());
-        let session = stack.begin(loaded, &mut snapshot, "update").await.unwrap();
+        let session = StackSession::begin(&stack, loaded, &mut snapshot, "update")
+            .await
+            .unwrap();
         let journal = Journal::start(Ledger::new(snapshot), session.sink(), &runtime());
         create_thing(&journal, real("a", "a1")).await;
     }
