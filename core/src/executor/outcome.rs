@@ -1,4 +1,4 @@
-//! What a step came to, and how steps fail.
+//! The outcomes and the failures of steps.
 
 use std::sync::Arc;
 
@@ -12,53 +12,63 @@ use crate::{
     step::StepOp,
 };
 
-/// What applying a step gave, before it is recorded.
+/// The effect of a step, before it is recorded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Applied {
-    /// The record that there is now; `None` when there is none.
+    /// The new record; `None` when there is none.
     pub(crate) new: Option<Arc<ResourceState>>,
-    /// Set when the real thing exists although the step failed.
+    /// Set when the resource exists although the step failed.
     pub(crate) partial_failure: Option<Text>,
-    /// What a refresh came to.
+    /// The result of a refresh.
     pub(crate) result_op: Option<StepOp>,
     /// Warnings about the resource.
     pub(crate) warnings: Vec<String>,
 }
 
-/// What a finished step leaves to its chain and to the registration behind it.
+impl Applied {
+    /// Creates the effect of a step that leaves the record `new`.
+    pub(super) fn of(new: impl Into<Option<Arc<ResourceState>>>) -> Self {
+        Self {
+            new: new.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The outcome of a step for its chain, and for the registration that it belongs to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StepOutcome {
-    /// The record that there is now.
+    /// The new record.
     pub new: Option<StateRef>,
 }
 
 /// Why a step failed.
 #[derive(Clone, Debug)]
 pub(crate) struct StepFailure {
-    /// Why it failed: the provider's own words, unchanged, where the provider failed.
+    /// The message; that of the provider, unchanged, where the provider failed.
     pub message: Text,
-    /// What is known of the real thing.
+    /// The status of the resource.
     pub status: OperationStatus,
     /// True when the failure must not stop other work: a protected resource was to be deleted.
     pub continues: bool,
     /// True when the step never ran because the operation was ending.
     pub cancelled: bool,
-    /// The provider's status, when it was the provider that failed.
+    /// The status of a provider that failed.
     pub provider_status: Option<ProviderStatus>,
-    /// True when the provider was asked and gave no readable answer: the step may have done what it was for.
+    /// True when the provider gave no readable answer: the step may have had its effect.
     pub outcome_unknown: bool,
-    /// The error of the engine's behind the provider's words: its plugin is missing, for instance.
+    /// The engine's error that caused the failure of the provider: its plugin is missing, for instance.
     pub cause: Option<Error>,
 }
 
 impl StepFailure {
-    /// Returns whether a step that makes something got no readable answer, so that what it made is not known.
+    /// Returns whether a step that creates or updates got no readable answer, so that its effect is not known.
     pub(super) fn hides_a_change(&self, op: StepOp) -> bool {
         let makes = matches!(op, StepOp::Create | StepOp::CreateReplacement | StepOp::Update);
         self.outcome_unknown && makes
     }
 
-    /// Creates a failure of the engine's own making: nothing happened to the real thing.
+    /// Creates a failure of the engine: the resource is unchanged.
     pub(crate) fn new(message: impl Into<Text>) -> Self {
         Self {
             message: message.into(),
@@ -79,7 +89,7 @@ impl StepFailure {
         }
     }
 
-    /// Creates the failure of a provider's call whose status tells what is known of the real thing.
+    /// Creates the failure of a provider's call.
     pub(crate) fn provider(error: &ProviderError) -> Self {
         let unknown = error.status.leaves_state_unknown();
         Self {

@@ -26,34 +26,16 @@ impl Monitor {
     pub fn call(&self, method: &str, request: Bytes) -> BoxFuture<'static, Answer> {
         let monitor = self.clone();
         match method {
-            "ResourceMonitor/RegisterResource" => match decode(request) {
-                Ok(request) => {
-                    let registering = wire::register_resource(self, request, false);
-                    async move { Ok(registering.await?.encode_to_vec()) }.boxed()
-                }
-                Err(status) => failed(status),
-            },
-            "ResourceMonitor/ReadResource" => match decode(request) {
-                Ok(request) => {
-                    let reading = wire::read_resource(self, request);
-                    async move { Ok(reading.await?.encode_to_vec()) }.boxed()
-                }
-                Err(status) => failed(status),
-            },
-            "ResourceMonitor/RegisterResourceOutputs" => match decode(request) {
-                Ok(request) => {
-                    let registering = wire::register_resource_outputs(self, request);
-                    async move { registering.await.map(|()| Vec::new()) }.boxed()
-                }
-                Err(status) => failed(status),
-            },
-            "ResourceMonitor/Invoke" => match decode(request) {
-                Ok(request) => {
-                    let invoking = wire::invoke(self, request);
-                    async move { Ok(invoking.await?.encode_to_vec()) }.boxed()
-                }
-                Err(status) => failed(status),
-            },
+            "ResourceMonitor/RegisterResource" => answered(decode(request), |request| {
+                wire::register_resource(self, request, false)
+            }),
+            "ResourceMonitor/ReadResource" => {
+                answered(decode(request), |request| wire::read_resource(self, request))
+            }
+            "ResourceMonitor/RegisterResourceOutputs" => answered(decode(request), |request| {
+                wire::register_resource_outputs(self, request)
+            }),
+            "ResourceMonitor/Invoke" => answered(decode(request), |request| wire::invoke(self, request)),
             "ResourceMonitor/SignalAndWaitForShutdown" => {
                 async move { monitor.signal_and_wait_for_shutdown().await.map(|()| Vec::new()) }.boxed()
             }
@@ -115,6 +97,16 @@ fn decode<M: Message + Default>(request: Bytes) -> Result<M, WireStatus> {
     M::decode(request).map_err(|error| WireStatus::invalid(format!("malformed request: {error}")))
 }
 
-fn failed(status: WireStatus) -> BoxFuture<'static, Answer> {
-    futures::future::ready(Err(status)).boxed()
+/// Begins to answer a request, and encodes its answer.
+fn answered<Q, A: Message, W>(
+    request: Result<Q, WireStatus>,
+    begin: impl FnOnce(Q) -> W,
+) -> BoxFuture<'static, Answer>
+where
+    W: Future<Output = Result<A, WireStatus>> + Send + 'static,
+{
+    match request.map(begin) {
+        Ok(answering) => async move { Ok(answering.await?.encode_to_vec()) }.boxed(),
+        Err(status) => futures::future::ready(Err(status)).boxed(),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Applier, Result, take_init_failure};
+use super::{Applier, Result, goal, take_init_failure};
 use crate::{
     event::OperationStatus,
     executor::{Step, StepFailure, outcome::Applied},
@@ -11,10 +11,7 @@ use crate::{
 
 /// Creates the resource of a step.
 pub(super) async fn create(applier: &Applier, step: &Step) -> Result<Applied> {
-    let goal = step
-        .new
-        .as_ref()
-        .ok_or_else(|| StepFailure::new("a create step without a new state"))?;
+    let goal = goal(step)?;
     let mut new = Arc::clone(goal);
     let mut partial_failure = None;
     if let Some(provider) = step.provider.as_ref().filter(|_| goal.custom) {
@@ -56,9 +53,8 @@ pub(super) async fn create(applier: &Applier, step: &Step) -> Result<Applied> {
     state.created = Some(now);
     state.modified = Some(now);
     Ok(Applied {
-        new: Some(new),
         partial_failure,
-        ..Applied::default()
+        ..Applied::of(new)
     })
 }
 

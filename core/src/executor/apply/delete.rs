@@ -1,6 +1,6 @@
 //! The effect of Delete.
 
-use super::{Applier, Result};
+use super::{Applier, Result, record};
 use crate::{
     executor::{Step, StepFailure, outcome::Applied},
     message::Message,
@@ -10,11 +10,7 @@ use crate::{
 
 /// Deletes the resource of a step, unless its record refuses that.
 pub(super) async fn delete(applier: &Applier, step: &Step) -> Result<Applied> {
-    let old = step
-        .old
-        .as_ref()
-        .ok_or_else(|| StepFailure::new("a delete step without an old state"))?;
-    let state = &old.state;
+    let state = record(step)?;
     // A hook guards the resource, and only a program could register it.
     if let Some(hook) = state.options.delete_hooks().next() {
         return Err(StepFailure::new(format!("hook \"{hook}\" was not registered")));

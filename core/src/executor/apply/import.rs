@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Applier, Result, read::read_request};
+use super::{Applier, Result, goal, read::read_request};
 use crate::{
     executor::{Step, StepFailure, outcome::Applied},
     provider::ReadRequest,
@@ -10,10 +10,7 @@ use crate::{
 
 /// Reads an existing resource, which becomes managed.
 pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
-    let goal = step
-        .new
-        .as_ref()
-        .ok_or_else(|| StepFailure::new("an import step without a new state"))?;
+    let goal = goal(step)?;
     let provider = step
         .provider
         .as_ref()
@@ -61,8 +58,5 @@ pub(super) async fn import(applier: &Applier, step: &Step) -> Result<Applied> {
     let now = applier.now();
     state.created = Some(now);
     state.modified = Some(now);
-    Ok(Applied {
-        new: Some(new),
-        ..Applied::default()
-    })
+    Ok(Applied::of(new))
 }

@@ -48,10 +48,7 @@ impl Applier {
             StepOp::Refresh => refresh::refresh(self, step).await,
             StepOp::Import | StepOp::ImportReplacement => import::import(self, step).await,
             StepOp::Replace | StepOp::Discard | StepOp::DiscardReplaced | StepOp::RemovePendingReplace => {
-                Ok(Applied {
-                    new: step.new.clone(),
-                    ..Applied::default()
-                })
+                Ok(Applied::of(step.new.clone()))
             }
         }
     }
@@ -85,6 +82,18 @@ impl Applier {
     fn now(&self) -> Timestamp {
         self.clock.now()
     }
+}
+
+/// Returns the new record of a step that must have one.
+fn goal(step: &Step) -> Result<&Arc<ResourceState>> {
+    let missing = || StepFailure::new("a step without a new record");
+    step.new.as_ref().ok_or_else(missing)
+}
+
+/// Returns the old record of a step that must have one.
+fn record(step: &Step) -> Result<&Arc<ResourceState>> {
+    let missing = || StepFailure::new("a step without an old record");
+    step.old.as_ref().map(|old| &old.state).ok_or_else(missing)
 }
 
 /// Records the state of a resource whose initialization failed, and returns the text of that failure.

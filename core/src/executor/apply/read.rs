@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Applier, Result, take_init_failure};
+use super::{Applier, Result, goal, take_init_failure};
 use crate::{
     executor::{Step, StepFailure, outcome::Applied},
     property::PropertyMap,
@@ -12,10 +12,7 @@ use crate::{
 
 /// Reads a resource that is managed elsewhere.
 pub(super) async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
-    let goal = step
-        .new
-        .as_ref()
-        .ok_or_else(|| StepFailure::new("a read step without a new state"))?;
+    let goal = goal(step)?;
     let mut new = Arc::clone(goal);
     let mut partial_failure = None;
     let known = goal.id.as_str() != UNKNOWN_ID;
@@ -52,9 +49,8 @@ pub(super) async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
         }
     }
     Ok(Applied {
-        new: Some(new),
         partial_failure,
-        ..Applied::default()
+        ..Applied::of(new)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Applier, Result, read::read_request};
+use super::{Applier, Result, read::read_request, record};
 use crate::{
     event::{DetailedDiff, DiffKind},
     executor::{Step, StepFailure, outcome::Applied},
@@ -30,16 +30,11 @@ pub(super) async fn refresh(applier: &Applier, step: &mut Step) -> Result<Applie
 ///
 /// What was read completes the step's new record, which is the old one unless the program has renamed it.
 async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
-    let old = &step
-        .old
-        .as_ref()
-        .ok_or_else(|| StepFailure::new("a refresh step without an old state"))?
-        .state;
+    let old = record(step)?;
     let start = step.new.as_ref().unwrap_or(old);
     let same = || Applied {
-        new: Some(Arc::clone(start)),
         result_op: Some(result_of_unread(step, old)),
-        ..Applied::default()
+        ..Applied::of(Arc::clone(start))
     };
     let is_read = old.custom && !old.is_provider() && !old.pending_replacement && !old.id.is_empty();
     let Some(provider) = step.provider.as_ref().filter(|_| is_read) else {
@@ -90,10 +85,9 @@ async fn read(applier: &Applier, step: &Step) -> Result<Applied> {
     }
     Arc::make_mut(&mut new).modified = Some(applier.now());
     Ok(Applied {
-        new: Some(new),
         result_op: Some(StepOp::Update),
         warnings,
-        ..Applied::default()
+        ..Applied::of(new)
     })
 }
 

@@ -13,19 +13,13 @@ use crate::{
 /// Keeps the record of a step, with the new options of its goal.
 pub(super) async fn same(applier: &Applier, step: &Step) -> Result<Applied> {
     let (Some(old), Some(new)) = (&step.old, &step.new) else {
-        return Ok(Applied {
-            new: step.new.clone(),
-            ..Applied::default()
-        });
+        return Ok(Applied::of(step.new.clone()));
     };
     if new.is_provider() && !step.detail.untargeted && !step.detail.skipped_create {
         configure_recorded(applier, step, &old.state).await?;
     }
     if step.detail.untargeted || Arc::ptr_eq(&old.state, new) {
-        return Ok(Applied {
-            new: Some(Arc::clone(new)),
-            ..Applied::default()
-        });
+        return Ok(Applied::of(Arc::clone(new)));
     }
     let mut new = new.clone();
     let state = Arc::make_mut(&mut new);
@@ -40,10 +34,7 @@ pub(super) async fn same(applier: &Applier, step: &Step) -> Result<Applied> {
         // The shared record stays shared: nothing is written, and no memory is held twice.
         new = Arc::clone(&old.state);
     }
-    Ok(Applied {
-        new: Some(new),
-        ..Applied::default()
-    })
+    Ok(Applied::of(new))
 }
 
 /// Configures an unchanged provider with its recorded inputs.

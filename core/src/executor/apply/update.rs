@@ -56,8 +56,7 @@ pub(super) async fn update(applier: &Applier, step: &Step) -> Result<Applied> {
         state.outputs = old.state.outputs.clone();
     }
     Ok(Applied {
-        new: Some(new),
         partial_failure,
-        ..Applied::default()
+        ..Applied::of(new)
     })
 }
