@@ -1,4 +1,4 @@
-//! What starts, stops and ends a run: failures, cancellation and termination.
+//! The switches of a run: failures, cancellation and termination.
 
 use std::sync::{
     Arc, Mutex, OnceLock, PoisonError,
@@ -15,13 +15,13 @@ use crate::{error::Error, urn::Urn};
 pub(crate) enum Failure {
     /// A step failed; its diagnostic has been given.
     Step(Error),
-    /// The generator refused something and ended the run; its diagnostic has been given.
+    /// The generator refused a resource and ended the run; its diagnostic has been given.
     Bail(Error),
-    /// The generator found something wrong and went on, so that all else that is wrong is found too.
+    /// The generator refused a resource and continued, so that further faults are found too.
     Generation(Error),
     /// The program raised an error.
     Program(Error),
-    /// The engine could not go on: the journal could not be written, for instance.
+    /// The engine could not continue: the journal could not be written, for instance.
     Fatal(Error),
 }
 
@@ -56,11 +56,11 @@ pub(crate) struct Control(Arc<Switches>);
 struct Switches {
     /// No new step starts.
     stopped: CancellationToken,
-    /// The user asked for an end.
+    /// The user has cancelled the operation.
     asked: AtomicBool,
-    /// Wakes those who act on that.
+    /// Wakes the tasks that act on that.
     cancelled: CancellationToken,
-    /// The user insists: running calls are given up.
+    /// The user has cancelled a second time: running calls are abandoned.
     terminated: CancellationToken,
     failures: Mutex<Vec<Failure>>,
     /// The resources whose registrations started default providers, by the URNs of these.
@@ -76,7 +76,7 @@ impl Control {
         users.entry(provider).or_insert(user);
     }
 
-    /// Records a failure; `stop` says whether other work must not start any more.
+    /// Records a failure; with `stop`, no other step starts any more.
     pub(crate) fn fail(&self, mut failure: Failure, stop: bool) {
         let error = failure.error_mut();
         let users = self.0.first_users.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,13 +96,13 @@ impl Control {
         }
     }
 
-    /// Tells whether anything has failed.
+    /// Returns whether anything has failed.
     #[must_use]
     pub(crate) fn has_failed(&self) -> bool {
         self.0.failed.get().is_some()
     }
 
-    /// Returns what has failed, in order.
+    /// Returns the failures, in order.
     #[must_use]
     pub(crate) fn failures(&self) -> Vec<Failure> {
         self.0
@@ -112,29 +112,29 @@ impl Control {
             .clone()
     }
 
-    /// Asks for an end: what runs finishes. A second time, running calls are given up.
+    /// Cancels the run: running steps complete. A second call abandons running provider calls.
     pub(crate) fn cancel(&self) {
         if self.0.asked.swap(true, Ordering::SeqCst) {
             self.0.terminated.cancel();
         }
-        // In this order: what a cancelled provider lets go of must not start anything any more.
+        // In this order: a call that ends because its provider is cancelled must not start another step.
         self.0.stopped.cancel();
         self.0.cancelled.cancel();
     }
 
-    /// Tells whether an end was asked for.
+    /// Returns whether the run is cancelled.
     #[must_use]
     pub(crate) fn is_cancelled(&self) -> bool {
         self.0.asked.load(Ordering::SeqCst)
     }
 
-    /// Tells whether running calls are given up.
+    /// Returns whether running calls are abandoned.
     #[must_use]
     pub(crate) fn is_terminated(&self) -> bool {
         self.0.terminated.is_cancelled()
     }
 
-    /// Tells whether no new step may start.
+    /// Returns whether no new step may start.
     #[must_use]
     pub(crate) fn is_stopped(&self) -> bool {
         self.0.stopped.is_cancelled()
@@ -145,17 +145,17 @@ impl Control {
         self.0.stopped.cancelled().await;
     }
 
-    /// Returns a token that is cancelled when an end is asked for.
+    /// Returns a token that is cancelled with the run.
     pub(crate) fn cancellation(&self) -> CancellationToken {
         self.0.cancelled.clone()
     }
 
-    /// Resolves when an end is asked for.
+    /// Resolves when the run is cancelled.
     pub(crate) async fn cancelled(&self) {
         self.0.cancelled.cancelled().await;
     }
 
-    /// Resolves when running calls are given up.
+    /// Resolves when running calls are to be abandoned.
     pub(crate) async fn terminated(&self) {
         self.0.terminated.cancelled().await;
     }

@@ -58,7 +58,7 @@ pub(crate) async fn run_in_order(executor: &Arc<Executor>, steps: Vec<Step>, pre
                     }
                 }
             }
-            // What the failed record depends on must stay: it is still in use.
+            // The dependencies of the failed record must stay: they are still in use.
             Some(false) => {}
             None => {
                 let error = Error::internal("a task of the engine died");
@@ -68,7 +68,7 @@ pub(crate) async fn run_in_order(executor: &Arc<Executor>, steps: Vec<Step>, pre
     }
 }
 
-/// Tells how a step ended when its task is over, also when the task died (`None`).
+/// Sends how a step ended when its task is over, also when the task died (`None`).
 struct Report {
     index: usize,
     succeeded: Option<bool>,
@@ -83,7 +83,7 @@ impl Report {
 
 impl Drop for Report {
     fn drop(&mut self) {
-        // Nobody is there any more when the run itself was dropped.
+        // The receiver is gone when the run itself was dropped.
         self.to.send((self.index, self.succeeded)).ok();
     }
 }

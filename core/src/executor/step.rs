@@ -14,7 +14,7 @@ use crate::{
 /// One decided change of one record. Steps of one chain run one after the other.
 #[derive(Clone)]
 pub(crate) struct Step {
-    /// What it does.
+    /// Its kind.
     pub op: StepOp,
     /// The resource.
     pub urn: Urn,
@@ -34,9 +34,9 @@ pub(crate) struct Step {
     pub ignore_changes: Vec<String>,
     /// Refresh: the URN that the program has given the resource, when it differs from that of the record.
     pub read_as: Option<Urn>,
-    /// What the step's kind needs beside.
+    /// The details of its kind.
     pub detail: StepDetail,
-    /// Where the provider publishes what it does to views; the executor opens it.
+    /// The provider's steps on views; the executor opens it.
     pub views: Views,
     /// When it began, in the time of the runtime's clock.
     pub started: Duration,
@@ -44,14 +44,14 @@ pub(crate) struct Step {
     pub cascaded: Box<[Self]>,
 }
 
-/// What some kinds of steps need beside what all have.
+/// Details that only some kinds of steps have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StepDetail {
     /// Create: the old copy stays, marked, until the end of the operation.
     pub pending_delete: bool,
     /// Delete: the record stays, marked, until its replacement is created.
     pub replacing: bool,
-    /// Delete: the provider need not be called, since what it lived in is deleted.
+    /// Delete: the provider is not called, since the container of the resource is deleted.
     pub deleted_with_gone: bool,
     /// Delete: it is recorded with the end of the deletion that it is a consequence of.
     pub is_cascaded: bool,
@@ -68,7 +68,7 @@ pub(crate) struct StepDetail {
 }
 
 impl Step {
-    /// Creates a step of which only the operation, the old and the new record matter.
+    /// Creates a step with its kind, the old and the new record.
     #[must_use]
     pub(crate) fn new(op: StepOp, old: Option<StateRef>, new: Option<Arc<ResourceState>>) -> Option<Self> {
         let urn = new
@@ -100,7 +100,7 @@ impl Step {
         self
     }
 
-    /// Sets what differs.
+    /// Sets the properties that differ.
     #[must_use]
     pub(crate) fn with_diff(
         mut self,
@@ -114,14 +114,14 @@ impl Step {
         self
     }
 
-    /// Sets what the step's kind needs beside.
+    /// Sets the details of the step's kind.
     #[must_use]
     pub(crate) fn with_detail(mut self, detail: StepDetail) -> Self {
         self.detail = detail;
         self
     }
 
-    /// Returns the record that tells type, provider and parent: the new one, else the old one.
+    /// Returns the record with the type, the provider and the parent: the new one, else the old one.
     #[must_use]
     pub(crate) fn subject(&self) -> Option<&Arc<ResourceState>> {
         self.new
@@ -129,7 +129,7 @@ impl Step {
             .or_else(|| self.old.as_ref().map(|old| &old.state))
     }
 
-    /// Tells whether it is a step on a view, which does no work of its own.
+    /// Returns whether it is a step on a view, which calls no provider.
     #[must_use]
     pub(crate) fn is_view(&self) -> bool {
         self.subject().is_some_and(|state| state.view_of.is_some())
@@ -142,7 +142,7 @@ impl Step {
         self.provider.is_some() && self.op != StepOp::Same && self.subject().is_some_and(is_managed)
     }
 
-    /// Tells whether people see the step as one change of one resource.
+    /// Returns whether people see the step as one change of one resource.
     #[must_use]
     pub(crate) fn is_logical(&self) -> bool {
         match self.op {
@@ -164,7 +164,7 @@ impl Step {
         }
     }
 
-    /// Tells whether people did not ask for the step: default providers and bookkeeping.
+    /// Returns whether the step is of the engine itself: default providers and bookkeeping.
     #[must_use]
     pub(crate) fn is_internal(&self) -> bool {
         self.detail.internal
@@ -175,7 +175,7 @@ impl Step {
     }
 }
 
-/// Tells whether a provider's name is one that the engine makes for default providers.
+/// Returns whether a provider's name is one that the engine gives default providers.
 #[must_use]
 pub(crate) fn is_default_provider_name(name: &str) -> bool {
     name == "default" || name.starts_with("default_")

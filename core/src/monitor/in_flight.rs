@@ -1,4 +1,4 @@
-//! Counts what is being worked on, so that the end of the program is not taken for the end of the work.
+//! The count of requests in flight, which the end of a run waits for.
 
 use std::sync::{
     Arc,
@@ -7,24 +7,24 @@ use std::sync::{
 
 use tokio::sync::Notify;
 
-/// A count that can be waited on to become zero, and that takes nothing more once it was.
+/// A count that can be awaited to become zero, and that accepts no more once it was.
 #[derive(Clone, Default)]
 pub(super) struct InFlight(Arc<Count>);
 
 #[derive(Default)]
 struct Count {
-    /// How many there are; [`SEALED`] is added when no more are taken.
+    /// The number in flight; [`SEALED`] is added when no more are accepted.
     running: AtomicUsize,
     idle: Notify,
 }
 
 const SEALED: usize = 1 << (usize::BITS - 1);
 
-/// One piece of work; dropping it ends it.
+/// One request; dropping it ends it.
 pub(super) struct Flight(Arc<Count>);
 
 impl InFlight {
-    /// Counts one more; `None` when no more are taken.
+    /// Counts one more; `None` when no more are accepted.
     pub(super) fn enter(&self) -> Option<Flight> {
         let one_more = |running: usize| (running & SEALED == 0).then_some(running + 1);
         let entered = self
@@ -34,7 +34,7 @@ impl InFlight {
         entered.is_ok().then(|| Flight(Arc::clone(&self.0)))
     }
 
-    /// Waits until there is none, and takes no more from that very moment.
+    /// Waits until there is none, and accepts no more from that moment.
     pub(super) async fn seal(&self) {
         loop {
             let notified = self.0.idle.notified();
@@ -52,7 +52,7 @@ impl InFlight {
         }
     }
 
-    /// Takes no more, whatever there still is.
+    /// Accepts no more, although some may be in flight.
     pub(super) fn seal_now(&self) {
         self.0.running.fetch_or(SEALED, Ordering::AcqRel);
     }

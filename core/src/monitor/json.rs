@@ -74,7 +74,7 @@ struct RegistrationDocument {
     resource_hooks: HookBindings,
 }
 
-/// Resources are custom unless they say otherwise.
+/// Resources are custom by default.
 const fn custom() -> bool {
     true
 }
@@ -147,7 +147,7 @@ impl Registration {
     /// plain form. A resource is custom unless `custom` is false.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] that says what is wrong with the document, and where.
+    /// [`crate::ErrorKind::InvalidInput`] with the fault of the document and its place.
     pub fn from_json(text: &[u8]) -> Result<Self> {
         let document: RegistrationDocument = read(text, "registration")?;
         Ok(Self {

@@ -1,4 +1,4 @@
-//! What children take over from their parents: options that they do not set themselves, and providers.
+//! The options and providers that children inherit from their parents.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use crate::{
     urn::Urn,
 };
 
-/// What each registered resource hands down.
+/// The options that each registered resource hands down.
 #[derive(Default)]
 pub(super) struct Parents(Mutex<Inherited>);
 
@@ -24,7 +24,7 @@ struct Inherited {
     last: Arc<InheritedOptions>,
 }
 
-/// What one resource hands down.
+/// The options that one resource hands down.
 #[derive(Default)]
 struct InheritedOptions {
     protect: Option<bool>,
@@ -41,7 +41,7 @@ struct InheritedOptions {
 }
 
 impl Parents {
-    /// Completes a registration with its own providers, and with what its parent hands down.
+    /// Completes a registration with its own providers, and with the options of its parent.
     pub(super) fn complete(&self, registration: &mut Registration) {
         choose_provider(registration);
         let Some(parent) = &registration.parent else {
@@ -141,7 +141,7 @@ fn choose_provider(registration: &mut Registration) {
 /// Providers of what hands none down.
 static NO_PROVIDERS: BTreeMap<String, String> = BTreeMap::new();
 
-/// What a registration hands down, before it is copied.
+/// The options that a registration hands down, before they are copied.
 struct Given<'a> {
     registration: &'a Registration,
     /// Has taken over the registration's options.
@@ -178,7 +178,7 @@ impl Given<'_> {
         self.choice().is_none() && self.is(&InheritedOptions::default())
     }
 
-    /// Compares before anything is copied; every registration comes by here.
+    /// Compares before anything is copied, since every registration is compared.
     fn is(&self, options: &InheritedOptions) -> bool {
         let is_same_choice = match (&options.choice, self.choice()) {
             (None, None) => true,

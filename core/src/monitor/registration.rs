@@ -26,9 +26,9 @@ pub struct Registration {
     pub no_parent: bool,
     /// What it depends on as a whole.
     pub dependencies: Vec<Urn>,
-    /// What each input depends on; `None` when nobody knows, and each depends on all of `dependencies`.
+    /// The dependencies of each input; `None` when each depends on all of `dependencies`.
     pub property_dependencies: Option<PropertyDependencies>,
-    /// Options that say which provider manages it.
+    /// Options that choose the provider that manages it.
     pub package: PackageChoice,
     /// Providers by package: a component's for its children, a resource's for itself where it names no provider.
     pub providers: BTreeMap<String, String>,
@@ -55,7 +55,7 @@ pub struct PackageChoice {
     pub provider: String,
     /// The version of the package that is wanted; empty for any.
     pub version: String,
-    /// Where the plugin can be had; empty when nobody says.
+    /// The download URL of the plugin; empty for the default.
     pub download_url: String,
     /// Hex checksums of the plugin by platform.
     pub checksums: BTreeMap<String, String>,
@@ -81,7 +81,7 @@ impl PackageChoice {
     }
 }
 
-/// What a registration or a read came to.
+/// The result of a registration or a read.
 #[derive(Clone, Debug)]
 pub struct Registered {
     /// The resource.
@@ -92,9 +92,9 @@ pub struct Registered {
     pub outputs: PropertyMap,
     /// True when the resource does not exist and was left out on purpose: all of its outputs are unknown.
     pub unknown: bool,
-    /// True when it failed and the run goes on all the same.
+    /// True when it failed and the run continues.
     pub failed: bool,
-    /// True when it failed because something that it depends on did: nothing was tried.
+    /// True when it failed because a dependency did: nothing was tried.
     pub skipped: bool,
 }
 
@@ -115,7 +115,7 @@ pub struct Read {
     pub inputs: PropertyMap,
     /// What it depends on.
     pub dependencies: Vec<Urn>,
-    /// Options that say which provider reads it.
+    /// Options that choose the provider that reads it.
     pub package: PackageChoice,
     /// Names of outputs to be treated as secret.
     pub additional_secret_outputs: Vec<String>,
@@ -132,7 +132,7 @@ pub struct Invoke {
     pub token: String,
     /// The arguments.
     pub arguments: PropertyMap,
-    /// Options that say which provider has it.
+    /// Options that choose the provider that has it.
     pub package: PackageChoice,
     /// The component whose providers are used when none is given.
     pub parent: Option<Urn>,

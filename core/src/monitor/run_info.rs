@@ -11,9 +11,9 @@ pub struct RunInfo {
     pub project: String,
     /// The stack, without its project.
     pub stack: String,
-    /// The organization; `organization` unless the host says another.
+    /// The organization; `organization` by default.
     pub organization: String,
-    /// The folder of the project, from which source positions are told.
+    /// The folder of the project, to which source positions are relative.
     pub root_directory: Option<PathBuf>,
     /// The options of the project's runtime, by name.
     pub runtime_options: BTreeMap<String, Value>,

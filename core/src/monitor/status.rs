@@ -25,7 +25,7 @@ impl WireStatus {
         }
     }
 
-    /// Creates the status of a request that is wrong in itself.
+    /// Creates the status of an invalid request.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ProviderStatus::InvalidArgument, message)
     }
@@ -49,7 +49,7 @@ impl WireStatus {
         )
     }
 
-    /// Tells whether the call was cut off by the end of the run.
+    /// Returns whether the end of the run has cut the call off.
     #[must_use]
     pub fn is_shut_down(&self) -> bool {
         self.code == ProviderStatus::Unavailable as i32

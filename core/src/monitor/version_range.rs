@@ -45,12 +45,12 @@ impl VersionRange {
     /// Reads a range.
     ///
     /// # Errors
-    /// A text that says which part is none.
+    /// A text that names the invalid part.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         text.split("||").map(set).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Tells whether the range has the version.
+    /// Returns whether the range has the version.
     pub(super) fn contains(&self, version: &Version) -> bool {
         let holds = |set: &Vec<Comparison>| set.iter().all(|comparison| comparison.holds(version));
         self.0.iter().any(holds)

@@ -1,4 +1,4 @@
-//! Who says how the real things of an operation are named: the host, or the stack's configuration.
+//! The autonamer of an operation: the host's, or that of the stack's configuration.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::{
 };
 
 impl StackContext {
-    /// Returns who names things; `None` when nobody does.
+    /// Returns the autonamer; `None` without one.
     ///
     /// # Errors
-    /// What is wrong with the settings, with its path.
+    /// The fault of the settings, with its path.
     pub(super) fn autonamer(&self, config: &DecryptedConfig) -> Result<Option<Arc<dyn Autonamer>>> {
         if let Some(host) = &self.engine.autonamer {
             return Ok(Some(Arc::clone(host)));
@@ -21,7 +21,7 @@ impl StackContext {
         let Some(entry) = config.get(&ConfigKey::parse(SETTINGS)?) else {
             return Ok(None);
         };
-        // Names are seen by everybody.
+        // Names are visible to all.
         if entry.is_secret() {
             return Err(Error::invalid(format!(
                 "the autonaming settings {SETTINGS} hold a secret"

@@ -24,15 +24,15 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Returns the events: all of them for the first caller, those that are still to come for others, and for everybody
-    /// when the options say that nobody listens from the beginning ([`crate::operation::OperationOptions::no_events`]).
+    /// Returns the events: all of them for the first caller, the later ones for others, and for all callers when the options
+    /// do not buffer events ([`crate::operation::OperationOptions::no_events`]).
     #[must_use]
     pub fn events(&self) -> EventStream {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         first.unwrap_or_else(|| self.events.subscribe())
     }
 
-    /// Asks for an end: what runs finishes and is recorded. A second time, running provider calls are given up.
+    /// Cancels the operation: running steps complete and are recorded. A second call abandons running provider calls.
     pub fn cancel(&self) {
         self.control.cancel();
     }
@@ -51,13 +51,13 @@ impl Operation {
         }
     }
 
-    /// Ends the session and waits until nothing of it is left: what was unanswered is told that the monitor shut down,
-    /// and the providers are let go. Before the result it waits for that, too. Any number of calls is one.
+    /// Ends the session and waits for that: requests without an answer fail with the shutdown of the monitor, and the
+    /// providers are released. Before the result it waits for that, too. Further calls have no effect.
     pub async fn release(&self) {
         self.session.0.release().await;
     }
 
-    /// Tells whether it has ended, without waiting.
+    /// Returns whether it has ended, without waiting.
     #[must_use]
     pub fn result(&self) -> Option<Arc<OperationResult>> {
         self.result.borrow().clone()

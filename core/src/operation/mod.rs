@@ -42,7 +42,7 @@ pub(crate) use stack_context::StackContext;
 /// What the user asks for; the names are those of histories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OperationKind {
-    /// Bring the stack to what its program says.
+    /// Bring the stack to the goals of its program.
     Update,
     /// Read every resource and record what is there.
     Refresh,

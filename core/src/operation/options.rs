@@ -106,13 +106,13 @@ pub struct OperationOptions {
     /// Keep the session after the result: unanswered registrations stay unanswered and providers alive until
     /// [`crate::operation::Operation::release`], or until the last handle of the operation is dropped.
     pub hold_session: bool,
-    /// Nobody will ask for what has happened before: events are made only while somebody listens.
+    /// Do not buffer events: only events that are emitted while a listener is attached are produced.
     pub no_events: bool,
     /// A note for the history.
     pub message: String,
 }
 
-/// How many steps work at a time when nobody says.
+/// How many steps run at a time by default.
 const DEFAULT_PARALLEL: usize = 16;
 
 impl OperationOptions {

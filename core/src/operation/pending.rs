@@ -1,4 +1,4 @@
-//! The warning about what an earlier run did not bring to its end, and what a user can do about it.
+//! The warnings about pending operations of an interrupted run, and how a user can resolve them.
 
 use rustc_hash::FxHashMap;
 
@@ -8,7 +8,7 @@ use crate::{
     store::Holder,
 };
 
-/// Words the warning of an update over pending operations; `forgets_creations` says that this one will settle all of them.
+/// Returns the warning of an update over pending operations; with `forgets_creations`, the update settles all of them.
 pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> String {
     let opening = format!(
         "Attempting to deploy or update resources with {} pending operations from previous deployment.",
@@ -18,7 +18,7 @@ pub(super) fn warning(pending: &[PendingOperation], forgets_creations: bool) -> 
     worded(opening, pending, forgets_creations, advice)
 }
 
-/// Words what other operations say; `is_settling` says that this one settles what is pending.
+/// Returns the note of other operations; with `is_settling`, the operation settles pending ones.
 pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_settling: bool) -> String {
     let opening = format!(
         "The state has {} pending operations from previous deployment.",
@@ -32,7 +32,7 @@ pub(super) fn note(pending: &[PendingOperation], forgets_creations: bool, is_set
     worded(opening, pending, forgets_creations, advice)
 }
 
-/// Words what a preview says that was started while `holder` may be at work on the stack.
+/// Returns the note of a preview that was started while the operation of `holder` may be in progress.
 pub(super) fn in_progress(pending: &[PendingOperation], holder: &Holder) -> String {
     let (noun, is) = match pending.len() {
         1 => ("operation", "is"),
@@ -99,7 +99,7 @@ fn worded(opening: String, pending: &[PendingOperation], forgets_creations: bool
     text
 }
 
-/// Returns each operation once, in order, with how often it stands there: one creation can be interrupted in every run.
+/// Returns each operation once, in order, with its number of records: one creation can be interrupted in every run.
 fn counted(pending: &[PendingOperation]) -> Vec<(&PendingOperation, usize)> {
     let mut counted: Vec<(&PendingOperation, usize)> = Vec::new();
     let mut places = FxHashMap::default();

@@ -70,7 +70,7 @@ struct OwnStacks(Arc<StackContext>);
 
 impl OwnStacks {
     async fn snapshot(&self, stack: &str) -> Result<(StackName, Snapshot)> {
-        // Programs qualify names by the organization that they are told of.
+        // Programs qualify names by the organization of their run.
         let own = stack
             .strip_prefix(self.0.organization.as_str())
             .and_then(|rest| rest.strip_prefix('/'))

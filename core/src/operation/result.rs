@@ -27,7 +27,7 @@ use crate::{
     urn::Urn,
 };
 
-/// What an operation came to. Also a failed one has a result: what succeeded is in it.
+/// The result of an operation. A failed one has a result, too, with the steps that succeeded.
 #[derive(Clone, Debug)]
 pub struct OperationResult {
     /// Why it failed; `None` when it succeeded.
@@ -39,11 +39,11 @@ pub struct OperationResult {
     pub changes: BTreeMap<&'static str, u64>,
     /// The stack's outputs.
     pub outputs: PropertyMap,
-    /// Whether these are others than before.
+    /// Whether the outputs differ from those before.
     pub outputs_changed: bool,
     /// The steps that changed something, or would, and those that failed, in the order in which they ended.
     pub steps: Vec<StepResult>,
-    /// What was said, debug messages left out.
+    /// The diagnostics, without debug messages.
     pub diagnostics: Vec<Diagnostic>,
     /// What was found, for a later operation to be held to: of every successful preview of an update, and of whatever
     /// else the options ask for one. Its document is written where the options ask for it.
@@ -52,16 +52,16 @@ pub struct OperationResult {
     pub snapshot: Arc<Snapshot>,
     /// How long it took.
     pub duration: Duration,
-    /// What knows the secrets of the operation.
+    /// The redactor with the secrets of the operation.
     pub(crate) redactor: Redactor,
     /// Whether it was a preview, which leaves nothing.
     pub(crate) is_preview: bool,
-    /// Whether the snapshot is what there was at the end.
+    /// Whether the snapshot is the state at the end.
     pub(crate) knows_state: bool,
 }
 
 impl OperationResult {
-    /// Tells whether anything was changed, or would be: a resource, or the stack's outputs.
+    /// Returns whether anything was changed, or would be: a resource, or the stack's outputs.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         self.outputs_changed || self.changes.iter().any(|(op, count)| *op != "same" && *count > 0)
@@ -70,7 +70,7 @@ impl OperationResult {
     /// Draws the steps as a tree for people; below it stand warnings and what failed, and why the operation did.
     #[must_use]
     pub fn tree(&self) -> String {
-        // What was refused before it came to any resource says nothing about how many there are.
+        // An operation that is refused before its first resource has no counts.
         let came_to_nothing = self.error.is_some() && self.steps.is_empty() && self.changes.is_empty();
         let mut tree = match came_to_nothing {
             true => String::new(),
@@ -88,7 +88,7 @@ impl OperationResult {
             append(&mut tree, &said.join("\n"));
         }
         if let Some(error) = &self.error {
-            // What a program told of its failure ends with the error: a traceback, for instance.
+            // The message of a failed program ends with the error: a traceback, for instance.
             let is_told =
                 error.kind() == ErrorKind::Program && said.iter().any(|text| text.contains(error.message()));
             if !is_told {
@@ -140,7 +140,7 @@ impl OperationResult {
         render(&self.steps, &self.changes, &self.redactor, standing)
     }
 
-    /// Tells whether the operation's error says the same.
+    /// Returns whether the operation's error has the same text.
     fn is_why_it_failed(&self, said: &Diagnostic) -> bool {
         self.error.as_ref().is_some_and(|error| {
             let is_told =
@@ -151,10 +151,9 @@ impl OperationResult {
 
     /// Writes the state that the operation left, also one that failed or was cancelled, as a deployment document on one
     /// line (`{"version", "features"?, "deployment"}`), secrets encrypted. `None` for a preview, and for an operation that
-    /// failed before it read the state, or so that nobody knows what is saved of it.
+    /// failed before it read the state, or so that the saved state is not known.
     ///
-    /// Nothing is written before somebody asks, and nothing is kept of it. It waits for nobody: what the operation saved,
-    /// or found, is encrypted already.
+    /// Each call writes the document anew. It does not block: all secrets were encrypted when the state was saved.
     ///
     /// # Errors
     /// [`ErrorKind::Secrets`] when the operation could not encrypt what it was to save.
@@ -179,7 +178,7 @@ impl OperationResult {
     /// Turns a failed operation's result into its error.
     ///
     /// # Errors
-    /// Whatever the operation failed with.
+    /// The error of the operation.
     pub fn into_result(self) -> Result<Self> {
         match self.error.clone() {
             Some(error) => Err(error),

@@ -1,4 +1,4 @@
-//! The session of an operation: what outlives the result until the host lets it go.
+//! The session of an operation: the parts that outlive the result until the host releases them.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -26,9 +26,9 @@ pub(crate) struct Session(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     parts: Mutex<SessionParts>,
-    /// The host needs it no more.
+    /// The host has released the session.
     released: CancellationToken,
-    /// Nothing of it is left.
+    /// The session has ended.
     ended: CancellationToken,
 }
 
@@ -41,11 +41,11 @@ pub(super) struct SessionParts {
     pub(super) program: Option<Task<Result<()>>>,
     /// The loaded providers.
     pub(super) registry: Option<Arc<ProviderRegistry>>,
-    /// The journal of an operation that may still die; whoever is left writes nothing more once it is closed.
+    /// The journal of an operation that may still panic; its other users write nothing more once it is closed.
     pub(super) journal: Option<Journal>,
     /// What refreshes the checkpoint while the operation runs.
     pub(super) refreshing: Option<Refreshing>,
-    /// What plugins see of the operation; their calls lead nowhere once it is dropped.
+    /// The operation as plugins see it; their calls are refused once it is dropped.
     pub(super) plugins: Option<Arc<PluginOperation>>,
 }
 

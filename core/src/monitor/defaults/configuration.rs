@@ -1,20 +1,20 @@
-//! What a stack's configuration says to default providers: which there are not, and how they are configured.
+//! The configuration of default providers: which are disabled, and the inputs of the others.
 
 use crate::{
     monitor::RunInfo,
     property::{PropertyMap, PropertyValue},
 };
 
-/// The configuration that says which packages have no default provider.
+/// The configuration key of the packages without a default provider.
 const DENIED: &str = "pulumi:disable-default-providers";
 
 /// Whole stack configurations go to the providers of dynamic resources, other packages see their own namespace.
 const DYNAMIC_PACKAGES: &[&str] = &["pulumi-nodejs", "pulumi-python"];
 
-/// Says which packages have no default provider: a JSON array of their names, or nothing.
+/// Returns the packages without a default provider: a JSON array of their names, or nothing.
 ///
 /// # Errors
-/// What is wrong with what the configuration says.
+/// The fault of the configuration.
 pub(super) fn denied(run: &RunInfo) -> Result<Vec<String>, String> {
     read_denied(run.config.get(DENIED).map(String::as_str).unwrap_or_default())
 }

@@ -1,25 +1,25 @@
-//! What is known of packages before a run: which plugin serves each when neither the program nor a request says.
+//! The known settings of packages before a run, for requests that leave them open.
 
 use std::collections::BTreeMap;
 
 use crate::{provider::settings::ProviderSettings, state::Base};
 
-/// Which plugin serves a package, by package: the newest that anybody named.
+/// The settings of each package: those of the newest version that is known.
 #[derive(Default)]
 pub(super) struct Known(BTreeMap<String, ProviderSettings>);
 
 impl Known {
-    /// Returns what the last run used.
+    /// Returns the settings of the last run.
     pub(super) fn of_base(base: &Base) -> Self {
         recorded_packages(base).collect()
     }
 
-    /// Returns what the plugins say that a state's manifest lists.
+    /// Returns the settings of the plugins in a state's manifest.
     pub(super) fn of_plugins(plugins: &[serde_json::Value]) -> Self {
         plugins.iter().filter_map(manifest_plugin).collect()
     }
 
-    /// Returns the packages of which anything is known.
+    /// Returns the known packages.
     pub(super) fn packages(&self) -> impl Iterator<Item = ProviderSettings> {
         self.0.values().cloned()
     }
@@ -57,7 +57,7 @@ impl Known {
 }
 
 impl FromIterator<ProviderSettings> for Known {
-    /// Keeps the newest of each package, of equally new ones the first. Those that say nothing are passed over.
+    /// Keeps the newest of each package, of equally new ones the first. Empty ones are ignored.
     fn from_iter<I: IntoIterator<Item = ProviderSettings>>(named: I) -> Self {
         let mut newest: BTreeMap<String, ProviderSettings> = BTreeMap::new();
         for settings in named {
@@ -82,7 +82,7 @@ pub(crate) fn recorded_packages(base: &Base) -> impl Iterator<Item = ProviderSet
     providers.chain(base.plugins().iter().filter_map(manifest_plugin))
 }
 
-/// Reads a plugin of a state's manifest; `None` for what is no provider, or says nothing that can be read.
+/// Reads a plugin of a state's manifest; `None` for other kinds, and for entries that cannot be read.
 fn manifest_plugin(plugin: &serde_json::Value) -> Option<ProviderSettings> {
     let text = |name: &str| plugin.get(name).and_then(serde_json::Value::as_str);
     (text("type") == Some("resource")).then_some(())?;

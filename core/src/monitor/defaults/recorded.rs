@@ -11,8 +11,8 @@ use crate::{
     urn::Urn,
 };
 
-/// The default providers that older engines did not record: configured as the stack says today, in the version that the
-/// state's manifest names.
+/// The default providers that older engines did not record: with the present configuration of the stack, in the version of the
+/// state's manifest.
 pub(crate) struct UnrecordedDefaults {
     run: Arc<RunInfo>,
     known: Known,
@@ -27,7 +27,7 @@ impl UnrecordedDefaults {
         }
     }
 
-    /// Returns the record of a package's provider, as the reference engine makes it: its name says no version.
+    /// Returns the record of a package's provider, as the reference engine writes it: its name has no version.
     pub(crate) fn record(&self, package: &str, id: ResourceId) -> ResourceState {
         let mut settings = ProviderSettings {
             package: package.to_owned(),

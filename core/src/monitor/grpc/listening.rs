@@ -29,12 +29,12 @@ use crate::{
     runtime::{Peer, Runtime},
 };
 
-/// How much of one message may be on its way before the peer has to wait for leave to go on.
+/// The flow-control window of one stream, in bytes.
 const STREAM_WINDOW: u32 = 4 * 1024 * 1024;
-/// The same for all messages of a connection.
+/// The flow-control window of a connection, in bytes.
 const CONNECTION_WINDOW: u32 = 32 * 1024 * 1024;
 /// How long calls may take to be answered when the server ends, before their connections are cut.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// How many connections are checked at a time.
 const MAX_CHECKED: usize = 64;
@@ -80,7 +80,7 @@ impl Listening {
             let _cut = severed.drop_guard();
             let too_long = async {
                 stopping.cancelled().await;
-                clock.wait(LAST_ANSWERS).await;
+                clock.wait(SHUTDOWN_GRACE).await;
             };
             tokio::select! {
                 ended = server => {
@@ -104,7 +104,7 @@ impl Listening {
 }
 
 fn listen(runtime: &Runtime) -> IoResult<(TcpListener, SocketAddr)> {
-    // Whoever asks may be on a thread that knows nothing of the runtime.
+    // The caller may be on a thread outside of the runtime.
     let _inside = runtime.spawner.handle().enter();
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     listener.set_nonblocking(true)?;

@@ -1,4 +1,4 @@
-//! The gRPC transport: what other processes reach monitors and engines through.
+//! The gRPC transport through which other processes reach monitors and engines.
 
 mod engine;
 mod listening;
@@ -27,9 +27,8 @@ pub(crate) use stackwright_proto::MESSAGE_LIMIT;
 /// The ResourceMonitor and Engine services of one run, on a loopback port of their own, with Loader and Mapper beside them,
 /// which load providers as the run does when they are first asked.
 ///
-/// It is a transport and nothing else: whatever arrives is answered by the monitor, exactly as [`Monitor::call`]
-/// does. Registrations that have arrived go on when their client goes away, because what they do to the world must be
-/// recorded. Dropping the server ends it; the monitor stays as it is.
+/// It is a transport and nothing else: the monitor answers all requests, exactly as [`Monitor::call`] does. Registrations
+/// that have arrived continue when their client disconnects, because their effects must be recorded. Dropping the server ends it; the monitor stays as it is.
 pub struct MonitorServer(Listening);
 
 impl MonitorServer {
@@ -70,7 +69,7 @@ impl std::fmt::Debug for MonitorServer {
     }
 }
 
-/// What answers the calls of monitor and engine.
+/// Answers the calls of the monitor and the engine.
 #[derive(Clone)]
 struct Service {
     monitor: Monitor,

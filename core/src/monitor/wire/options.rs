@@ -36,8 +36,8 @@ pub(super) fn urns(texts: &[String], what: &str) -> Result<Vec<Urn>> {
     texts.iter().map(|text| urn(text, what)).collect()
 }
 
-/// Reads both lists of aliases. Older Node programs write their aliases in another way: there "no parent" is what
-/// they do not say, and what they say they do not mean.
+/// Reads both lists of aliases. Older Node programs encode them in another way: an alias without a parent leaves the parent
+/// out, and their field for it has another meaning.
 pub(super) fn aliases(urns_given: &[String], specs: Vec<WireAlias>, old_node: bool) -> Result<Vec<Alias>> {
     let mut aliases = Vec::with_capacity(urns_given.len() + specs.len());
     for text in urns_given {
@@ -115,7 +115,7 @@ pub(super) fn seconds(text: &str) -> Result<Option<f64>> {
     Ok(Some(sign * total).filter(|seconds| *seconds != 0.0))
 }
 
-/// Gathers what a request says of its provider.
+/// Builds the package choice of a request.
 pub(super) fn package(
     provider: String,
     version: String,
@@ -145,7 +145,7 @@ pub(super) fn values(message: Option<Struct>, options: &DecodeOptions) -> Result
     from_struct(message, options).map_err(|error| WireStatus::invalid(error.message().to_owned()))
 }
 
-/// Reads values whose output values are of no further use: they become what they stand for.
+/// Reads values, and replaces output values by their elements.
 pub(super) fn collapsed(message: Option<Struct>, label: &'static str) -> Result<PropertyMap> {
     values(
         message,
@@ -156,7 +156,7 @@ pub(super) fn collapsed(message: Option<Struct>, label: &'static str) -> Result<
     )
 }
 
-/// Writes values for a program that takes what it says it takes.
+/// Encodes values for a program, with the kinds of values that it accepts.
 pub(super) fn answer(values: &PropertyMap, secrets: bool, resources: bool, bytes: bool) -> Result<Struct> {
     let options = EncodeOptions {
         keep_secrets: secrets,

@@ -16,7 +16,7 @@ use crate::resource::SourcePosition;
 pub(in crate::monitor) struct Positions(Mutex<FxHashMap<(String, i32, i32), SourcePosition>>);
 
 impl Positions {
-    /// Returns the position as the state has it; `None` when it is none that can be told.
+    /// Returns the position in the form of the state; `None` when it has none there.
     pub(super) fn position(&self, root: Option<&Path>, position: Option<WirePosition>) -> SourcePosition {
         let position = position?;
         let key = (position.uri, position.line, position.column);
