@@ -128,7 +128,6 @@ fn diff(request: DiffRequest) -> Value {
     })
 }
 
-#[async_trait]
 impl Provider for ScriptedProvider {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities {
