@@ -45,6 +45,7 @@ impl AnswerSource for Script {
             package: package.to_owned(),
             method: method.to_owned(),
             request,
+            engine: None,
         };
         self.providers
             .answer(&self.scene, call)
