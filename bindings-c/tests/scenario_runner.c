@@ -240,6 +240,7 @@ static int32_t program(void *user_data, sw_context_t *context)
     (void)user_data;
     struct run *run = calloc(1, sizeof *run);
     sw_bytes_t *preview = json_at(sw_text(sw_context_info(context)), "/dryRun");
+    sw_bytes_t *stack = json_at(sw_text(sw_context_info(context)), "/stack");
     run->context = context;
     pthread_cond_init(&run->changed, NULL);
     pthread_mutex_lock(&runs.mutex);
@@ -247,8 +248,8 @@ static int32_t program(void *user_data, sw_context_t *context)
     run->next = runs.first;
     runs.first = run;
     pthread_mutex_unlock(&runs.mutex);
-    say("{\"program\": %u, \"preview\": %s}", run->number, sw_bytes_data(preview));
-    sw_bytes_free(preview);
+    say("{\"program\": %u, \"preview\": %s, \"stack\": %s}", run->number, sw_bytes_data(preview), sw_bytes_data(stack));
+    sw_bytes_free(preview), sw_bytes_free(stack);
     sw_context_ended_async(context, run_ended, run, NULL);
 
     pthread_mutex_lock(&runs.mutex);
@@ -377,12 +378,48 @@ static void of_program(const char *id, const char *verb, sw_bytes_view_t line)
 
 /* ---- engine, stack and operations ---- */
 
-static struct {
-    sw_engine_t *engine;
+struct opened {
+    char *name;
     sw_stack_t *stack;
     sw_operation_t *operation; /* the one to be cancelled; guarded */
+};
+
+/* The engine and its open stacks, of which there are at most two. */
+static struct {
+    sw_engine_t *engine;
+    struct opened stacks[2];
+    size_t count;
     pthread_mutex_t mutex;
-} at = {NULL, NULL, NULL, PTHREAD_MUTEX_INITIALIZER};
+} at = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* The open stack that a request names. */
+static struct opened *opened_at(sw_bytes_view_t line)
+{
+    sw_bytes_t *name = text_at(line, "/stack");
+    struct opened *found = NULL;
+    for (size_t index = 0; index < at.count; index++) {
+        if (!strcmp(at.stacks[index].name, or_else(name, "")))
+            found = &at.stacks[index];
+    }
+    sw_bytes_free(name);
+    return found;
+}
+
+/* Names the address of a package that is served at one; its user data is the addresses by package. */
+static void resolve(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
+{
+    sw_bytes_t *name = text_at(request, "/name");
+    char *pointer = format("/%s", or_else(name, ""));
+    sw_bytes_t *address = json_at(sw_bytes_view(user_data), pointer);
+    char *answer = address ? format("{\"address\": %s}", sw_bytes_data(address)) : format("{}");
+    sw_completion_succeed(completion, sw_text(answer));
+    sw_bytes_free(name), sw_bytes_free(address), free(pointer), free(answer);
+}
+
+static void free_addresses(void *user_data)
+{
+    sw_bytes_free(user_data);
+}
 
 /* Declares whether calls may wait for later registrations. */
 static void handshake(void *user_data, sw_bytes_view_t request, sw_completion_t *completion)
@@ -392,7 +429,7 @@ static void handshake(void *user_data, sw_bytes_view_t request, sw_completion_t 
     sw_completion_succeed(completion, sw_text(package->waits ? "{\"waitsForRegistrations\": true}" : "{}"));
 }
 
-static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t line)
+static sw_status_t new_engine(sw_runtime_t *runtime, sw_bytes_view_t line, sw_error_t **error)
 {
     sw_package_t packages[16];
     sw_provider_t tables[16];
@@ -426,30 +463,54 @@ static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t li
         free(limit), sw_bytes_free(given);
         packages[count] = (sw_package_t){sizeof *packages, sw_text(package->name), &tables[count]};
     }
-    sw_bytes_t *store = json_at(line, "/store"), *passphrase = json_at(line, "/passphrase"), *config = json_at(line, "/config");
-    sw_bytes_t *project = text_at(line, "/project"), *stack = text_at(line, "/stack");
-    char *settings = format("{\"store\": %s, \"passphrase\": %s}", or_else(store, "null"), or_else(passphrase, "null"));
-    sw_bytes_t *supplied = json_at(line, "/deployment");
-    char *stack_settings = format("{\"config\": %s, \"deployment\": %s}", or_else(config, "{}"), or_else(supplied, "null"));
-    char *name = format("%s/%s", or_else(project, ""), or_else(stack, ""));
-    sw_error_t *error = NULL;
-    sw_engine_options_t options = {sizeof options, runtime, sw_text(settings), packages, count, NULL};
-    sw_status_t status = sw_engine_new(&options, &at.engine, &error);
-    if (status == SW_STATUS_OK) {
-        sw_program_t table = {sizeof table, SW_PROGRAM_VERSION, NULL, NULL, program};
-        status = sw_stack_open(at.engine, sw_text(name), sw_text(stack_settings), &table, &at.stack, &error);
-    } else {
-        while (count > 0)
-            free_package(tables[--count].user_data);
-    }
-    answer(id, status, error);
-    free(settings), free(stack_settings), free(name);
-    sw_bytes_free(store), sw_bytes_free(passphrase), sw_bytes_free(config), sw_bytes_free(project), sw_bytes_free(stack), sw_bytes_free(supplied);
+    sw_bytes_t *store = json_at(line, "/store"), *passphrase = json_at(line, "/passphrase");
+    sw_bytes_t *commands = json_at(line, "/commands"), *addresses = json_at(line, "/addresses");
+    char *settings = format("{\"store\": %s, \"passphrase\": %s, \"plugins\": {\"commands\": %s}}", or_else(store, "null"),
+        or_else(passphrase, "null"), or_else(commands, "{}"));
+    int resolves = strcmp(or_else(addresses, "{}"), "{}") != 0;
+    sw_host_t host = {.struct_size = sizeof host, .version = SW_HOST_VERSION, .user_data = addresses,
+        .free = free_addresses, .resolve = resolve};
+    sw_engine_options_t options = {sizeof options, runtime, sw_text(settings), packages, count, resolves ? &host : NULL};
+    sw_status_t status = sw_engine_new(&options, &at.engine, error);
+    while (status != SW_STATUS_OK && count > 0)
+        free_package(tables[--count].user_data);
+    if (!resolves || status != SW_STATUS_OK)
+        sw_bytes_free(addresses);
+    free(settings);
+    sw_bytes_free(store), sw_bytes_free(passphrase), sw_bytes_free(commands);
+    return status;
 }
 
-static void close_stack(void)
+static void open_stack(sw_runtime_t *runtime, const char *id, sw_bytes_view_t line)
 {
-    sw_stack_free(at.stack), at.stack = NULL;
+    sw_bytes_t *project = text_at(line, "/project"), *stack = text_at(line, "/stack");
+    sw_bytes_t *config = json_at(line, "/config"), *supplied = json_at(line, "/deployment");
+    char *settings = format("{\"config\": %s, \"deployment\": %s}", or_else(config, "{}"), or_else(supplied, "null"));
+    char *name = format("%s/%s", or_else(project, ""), or_else(stack, ""));
+    sw_error_t *error = NULL;
+    sw_status_t status = at.engine ? SW_STATUS_OK : new_engine(runtime, line, &error);
+    if (status == SW_STATUS_OK && at.count == sizeof at.stacks / sizeof *at.stacks) {
+        actor_error(id, "this actor opens two stacks at most");
+    } else {
+        struct opened *opened = &at.stacks[at.count];
+        sw_program_t table = {sizeof table, SW_PROGRAM_VERSION, NULL, NULL, program};
+        if (status == SW_STATUS_OK)
+            status = sw_stack_open(at.engine, sw_text(name), sw_text(settings), &table, &opened->stack, &error);
+        if (status == SW_STATUS_OK)
+            opened->name = strdup(or_else(stack, "")), at.count++;
+        answer(id, status, error);
+    }
+    free(settings), free(name);
+    sw_bytes_free(project), sw_bytes_free(stack), sw_bytes_free(config), sw_bytes_free(supplied);
+}
+
+static void close_stacks(void)
+{
+    while (at.count > 0) {
+        struct opened *opened = &at.stacks[--at.count];
+        sw_stack_free(opened->stack), free(opened->name);
+        *opened = (struct opened){0};
+    }
     sw_engine_free(at.engine), at.engine = NULL;
 }
 
@@ -473,7 +534,10 @@ static void *follow(void *user_data)
     fclose(list);
     sw_operation_wait(started->operation, &result, NULL);
     pthread_mutex_lock(&at.mutex);
-    at.operation = NULL;
+    for (size_t index = 0; index < at.count; index++) {
+        if (at.stacks[index].operation == started->operation)
+            at.stacks[index].operation = NULL;
+    }
     pthread_mutex_unlock(&at.mutex);
     sw_bytes_t *outcome = json_at(sw_bytes_view(result), "/outcome"), *error = json_at(sw_bytes_view(result), "/error");
     sw_bytes_t *changes = json_at(sw_bytes_view(result), "/changes"), *outputs = json_at(sw_bytes_view(result), "/outputs");
@@ -497,7 +561,8 @@ static void start(const char *id, sw_bytes_view_t line)
         kind++;
     sw_error_t *error = NULL;
     sw_operation_t *operation = NULL;
-    sw_status_t status = sw_stack_start(at.stack, kind, sw_bytes_view(options), NULL, &operation, &error);
+    struct opened *opened = opened_at(line);
+    sw_status_t status = sw_stack_start(opened ? opened->stack : NULL, kind, sw_bytes_view(options), NULL, &operation, &error);
     sw_bytes_free(verb), sw_bytes_free(options);
     if (status != SW_STATUS_OK) {
         answer(id, status, error);
@@ -506,7 +571,7 @@ static void start(const char *id, sw_bytes_view_t line)
     struct operation *started = malloc(sizeof *started);
     *started = (struct operation){strdup(id), operation};
     pthread_mutex_lock(&at.mutex);
-    at.operation = operation;
+    opened->operation = operation;
     pthread_mutex_unlock(&at.mutex);
     pthread_t thread;
     if (pthread_create(&thread, NULL, follow, started) != 0)
@@ -533,10 +598,12 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
         open_stack(runtime, number, line);
     } else if (!strcmp(name, "importState")) {
         document = json_at(line, "/deployment");
-        status = sw_stack_import(at.stack, sw_bytes_view(document), &error);
+        struct opened *opened = opened_at(line);
+        status = sw_stack_import(opened ? opened->stack : NULL, sw_bytes_view(document), &error);
         answer(number, status, error);
     } else if (!strcmp(name, "exportState")) {
-        status = sw_stack_export(at.stack, true, &document, &error);
+        struct opened *opened = opened_at(line);
+        status = sw_stack_export(opened ? opened->stack : NULL, true, &document, &error);
         if (status == SW_STATUS_OK)
             say("{\"id\": %s, \"ok\": %s}", number, sw_bytes_data(document));
         else
@@ -544,13 +611,14 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
     } else if (!strcmp(name, "start")) {
         start(number, line);
     } else if (!strcmp(name, "cancel")) {
+        struct opened *opened = opened_at(line);
         pthread_mutex_lock(&at.mutex);
-        if (at.operation)
-            sw_operation_cancel(at.operation);
+        if (opened && opened->operation)
+            sw_operation_cancel(opened->operation);
         pthread_mutex_unlock(&at.mutex);
         say("{\"id\": %s, \"ok\": {}}", number);
     } else if (!strcmp(name, "close") || !strcmp(name, "bye")) {
-        close_stack();
+        close_stacks();
         more = strcmp(name, "bye") != 0;
         say("{\"id\": %s, \"ok\": {}}", number);
     } else if (strstr(" register read registerOutputs invoke export log finish ", name) && *name) {
@@ -573,7 +641,7 @@ int main(void)
     while ((length = getline(&line, &capacity, stdin)) > 0 && handle(runtime, (sw_bytes_view_t){line, (size_t)length}))
         ;
     free(line);
-    close_stack();
+    close_stacks();
     /* Whatever the director left unanswered is given up with the process. */
     return 0;
 }

@@ -214,45 +214,56 @@ let nextRun = 1;
 /** The results of the open engine, by the number of the operation. */
 const results = new Map();
 let engine;
-let stack;
-let operation;
+/** The open stacks of the engine, and their operations, by name. */
+const stacks = new Map();
+const operations = new Map();
 
 async function program(context) {
     const number = nextRun++;
     const run = new Run(context);
     runs.set(number, run);
     const ended = new Promise((resolve) => context.signal.addEventListener("abort", () => resolve("ended")));
-    tell({ program: number, preview: context.dryRun });
+    tell({ program: number, preview: context.dryRun, stack: context.stack });
     if ((await Promise.race([run.finished, ended])) === "ended") {
         tell({ programEnded: number });
     }
 }
 
+function newEngine({ store, passphrase, packages, waitsForRegistrations, limits, addresses, commands }) {
+    const waits = (each) => waitsForRegistrations?.[each] ?? false;
+    const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each, waits(each), limits?.[each])]));
+    const started = Object.entries(commands ?? {}).map(([name, { program, arguments: given }]) => [name, [program, ...given]]);
+    return new Engine({
+        store,
+        passphrase: passphrase ?? undefined,
+        providers,
+        plugins: { commands: Object.fromEntries(started) },
+        resolver: Object.keys(addresses ?? {}).length > 0 ? ({ name }) => addresses[name] : undefined,
+    });
+}
+
 const asked = {
     hello: () => ({ face: "node", references: "native", plans: "kept" }),
-    async open({ store, passphrase, project, stack: name, packages, waitsForRegistrations, limits, config, deployment }) {
-        const waits = (each) => waitsForRegistrations?.[each] ?? false;
-        const providers = Object.fromEntries(packages.map((each) => [each, forwarder(each, waits(each), limits?.[each])]));
-        engine = new Engine({ store, passphrase: passphrase ?? undefined, providers });
+    async open(message) {
+        const { project, stack: name, config, deployment } = message;
+        engine ??= newEngine(message);
         const values = Object.entries(config ?? {}).map(([key, entry]) => [
             key,
             entry.secret ? secret(entry.value) : entry.value,
         ]);
-        stack = await engine.stack(`${project}/${name}`, {
-            program,
-            config: Object.fromEntries(values),
-            deployment: deployment ?? undefined,
-        });
+        const settings = { program, config: Object.fromEntries(values), deployment: deployment ?? undefined };
+        stacks.set(name, await engine.stack(`${project}/${name}`, settings));
         return {};
     },
-    async importState({ deployment }) {
-        await stack.import(JSON.stringify(deployment));
+    async importState({ stack, deployment }) {
+        await stacks.get(stack).import(JSON.stringify(deployment));
         return {};
     },
-    exportState: async () => JSON.parse(await stack.export({ showSecrets: true })),
-    async start({ operation: kind, options, number, planOf, deployment: wantsDeployment }) {
+    exportState: async ({ stack }) => JSON.parse(await stacks.get(stack).export({ showSecrets: true })),
+    async start({ stack, operation: kind, options, number, planOf, deployment: wantsDeployment }) {
         const held = planOf === undefined ? {} : { plan: results.get(planOf) };
-        operation = stack[kind === "update" ? "up" : kind]({ ...options, ...held });
+        const operation = stacks.get(stack)[kind === "update" ? "up" : kind]({ ...options, ...held });
+        operations.set(stack, operation);
         const events = [];
         for await (const event of operation.events()) {
             events.push(event);
@@ -266,13 +277,15 @@ const asked = {
         const deployment = wantsDeployment ? await result.deployment() : undefined;
         return { deployment, plan, outcome, error, changes, outputs: toPlainJson(outputs), events };
     },
-    cancel() {
-        operation.cancel();
+    cancel({ stack }) {
+        operations.get(stack).cancel();
         return {};
     },
     async close() {
         await engine.close();
-        engine = stack = operation = undefined;
+        engine = undefined;
+        stacks.clear();
+        operations.clear();
         runs.clear();
         results.clear();
         return {};

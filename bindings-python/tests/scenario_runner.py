@@ -30,8 +30,9 @@ class Actor:
         self.programs = itertools.count(1)
         self.plays: dict[int, Play] = {}
         self.engine: sw.Engine | None = None
-        self.stack: sw.Stack | None = None
-        self.operation: sw.Operation | None = None
+        # The open stacks of the engine, and their operations, by name.
+        self.stacks: dict[str, sw.Stack] = {}
+        self.operations: dict[str, sw.Operation] = {}
         self.results: dict[int, sw.Result] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.over = asyncio.Event()
@@ -68,14 +69,14 @@ class Actor:
             case "open":
                 return self.open(message)
             case "importState":
-                return self.import_state(message["deployment"])
+                return self.import_state(message)
             case "exportState":
-                return self.required().export_deployment(show_secrets=True)
+                return self.stacks[message["stack"]].export_deployment(show_secrets=True)
             case "start":
                 return self.start(message)
             case "cancel":
-                if self.operation is not None:
-                    self.operation.cancel()
+                if message["stack"] in self.operations:
+                    self.operations[message["stack"]].cancel()
                 return now({})
             case "close":
                 return self.close()
@@ -85,46 +86,59 @@ class Actor:
             case _:
                 return self.plays[message["program"]].perform(message)
 
-    def required(self) -> sw.Stack:
-        assert self.stack is not None, "no stack is open"
-        return self.stack
-
     async def open(self, message: Message) -> Message:
+        if self.engine is None:
+            self.engine = self.new_engine(message)
+        config = {
+            key: sw.secret(entry["value"]) if entry.get("secret") else entry["value"]
+            for key, entry in (message.get("config") or {}).items()
+        }
+        stack = message["stack"]
+        name, supplied = f"{message['project']}/{stack}", message.get("deployment")
+        self.stacks[stack] = await self.engine.stack(name, self.program, config=config, deployment=supplied)
+        return {}
+
+    def new_engine(self, message: Message) -> sw.Engine:
         waits, limits = message.get("waitsForRegistrations") or {}, message.get("limits") or {}
         providers = {
             package: forwarding(self.questions, package, limits.get(package) or {}, waits=waits.get(package, False))
             for package in message.get("packages") or []
         }
-        self.engine = sw.Engine(store=message["store"], passphrase=message.get("passphrase"), providers=providers)
-        config = {
-            key: sw.secret(entry["value"]) if entry.get("secret") else entry["value"]
-            for key, entry in (message.get("config") or {}).items()
+        addresses: dict[str, str] = message.get("addresses") or {}
+        commands = {
+            name: [command["program"], *command["arguments"]]
+            for name, command in (message.get("commands") or {}).items()
         }
-        name = f"{message['project']}/{message['stack']}"
-        supplied = message.get("deployment")
-        self.stack = await self.engine.stack(name, self.program, config=config, deployment=supplied)
-        return {}
+        return sw.Engine(
+            store=message["store"],
+            passphrase=message.get("passphrase"),
+            providers=providers,
+            plugins=sw.Plugins(commands=commands),
+            resolver=(lambda request: addresses.get(request.name)) if addresses else None,
+        )
 
-    async def import_state(self, deployment: Message) -> Message:
-        await self.required().import_deployment(deployment)
+    async def import_state(self, message: Message) -> Message:
+        await self.stacks[message["stack"]].import_deployment(message["deployment"])
         return {}
 
     async def close(self) -> Message:
-        engine, self.engine, self.stack, self.operation = self.engine, None, None, None
+        engine, self.engine = self.engine, None
+        self.stacks.clear()
+        self.operations.clear()
         self.results.clear()
         if engine is not None:
             await engine.close()
         return {}
 
     def start(self, message: Message) -> Awaitable[Message]:
-        stack = self.required()
+        stack = self.stacks[message["stack"]]
         named = {snake(name): value for name, value in (message.get("options") or {}).items()}
         if "planOf" in message:
             named["plan"] = self.results[message["planOf"]]
         starts = {"preview": stack.preview, "update": stack.up, "refresh": stack.refresh, "destroy": stack.destroy}
         begin: Any = starts[message["operation"]]
-        self.operation = begin(**named)
-        return self.outcome(self.operation, message["number"], message.get("deployment", False))
+        operation = self.operations[message["stack"]] = begin(**named)
+        return self.outcome(operation, message["number"], message.get("deployment", False))
 
     async def outcome(self, operation: sw.Operation, number: int, wants_deployment: bool) -> Message:
         events = [event.json async for event in operation]
@@ -142,7 +156,7 @@ class Actor:
     async def program(self, ctx: sw.Context) -> None:
         number = next(self.programs)
         play = self.plays[number] = Play(ctx)
-        self.wire.send({"program": number, "preview": ctx.dry_run})
+        self.wire.send({"program": number, "preview": ctx.dry_run, "stack": ctx.stack})
         try:
             error = await play.finished
         except asyncio.CancelledError:

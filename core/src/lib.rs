@@ -24,7 +24,6 @@
 //! /// Provides notes, which are nothing but their inputs.
 //! struct Notes;
 //!
-//! #[async_trait::async_trait]
 //! impl Provider for Notes {
 //!     async fn handshake(&self, _: HandshakeRequest) -> ProviderResult<Capabilities> {
 //!         Ok(Capabilities::all())

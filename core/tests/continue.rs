@@ -12,7 +12,6 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use stackwright::{
     Engine, ErrorKind, Opening, Stack, StackSettings,
@@ -50,7 +49,6 @@ impl Echo {
     }
 }
 
-#[async_trait]
 impl Provider for Echo {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

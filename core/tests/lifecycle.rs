@@ -9,7 +9,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use stackwright::{
     Engine, Stack, StackSettings,
     monitor::Registration,
@@ -40,7 +39,6 @@ impl Echo {
     }
 }
 
-#[async_trait]
 impl Provider for Echo {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

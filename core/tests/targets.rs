@@ -41,7 +41,6 @@ struct Things {
     deleted: Mutex<BTreeSet<Urn>>,
 }
 
-#[async_trait]
 impl Provider for Things {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

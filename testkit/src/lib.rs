@@ -7,6 +7,7 @@
 pub mod actor;
 pub mod check;
 pub mod director;
+pub mod plugin;
 pub mod policy;
 pub mod provider;
 pub mod script;

@@ -81,6 +81,7 @@ fn seen() -> Observation {
         trace: Vec::new(),
         secrets: Vec::new(),
         leaks: Vec::new(),
+        foreign: Vec::new(),
     }
 }
 
@@ -199,6 +200,9 @@ fn the_rules_that_always_hold_can_be_broken_one_by_one() {
             seen.problems.push("gave up".into());
         }),
         ("a secret in a file", |seen| seen.leaks.push("dev.json".into())),
+        ("a secret of the other stack in the state", |seen| {
+            seen.foreign.push("a-2".into());
+        }),
         ("a lock that is left", |seen| {
             seen.locks.push("locks/x.json".into());
         }),

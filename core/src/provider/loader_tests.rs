@@ -47,7 +47,6 @@ impl EngineEndpoints for Engine {
 
 struct InProcess;
 
-#[async_trait]
 impl Provider for InProcess {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())
@@ -414,7 +413,6 @@ async fn a_process_that_hangs_in_its_configuration_is_let_go_without_waiting_for
 #[derive(Default)]
 struct Counted(AtomicUsize);
 
-#[async_trait]
 impl Provider for Counted {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

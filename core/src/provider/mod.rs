@@ -23,8 +23,6 @@ mod shared;
 mod source;
 mod view;
 
-use async_trait::async_trait;
-
 pub(crate) use adapter::{Adapter, AdapterOptions};
 pub use backend::{Call, ProviderBackend, Reply};
 pub(crate) use base_plugin::BasePlugin;
@@ -53,83 +51,100 @@ pub use view::{View, ViewName, ViewStep, Views};
 ///
 /// Calls come CONCURRENTLY, many at a time and from any thread. Dropping a call's future gives the call up. Values
 /// hold secrets only when [`Capabilities::accept_secrets`] says so, and unknowns only during previews.
-#[async_trait]
+///
+/// Methods are written as `async fn`; those that are left out do what [`Call::without_method`] says.
 pub trait Provider: Send + Sync + 'static {
     /// Says what the provider understands. Called once, before anything else.
-    async fn handshake(&self, request: HandshakeRequest) -> ProviderResult<Capabilities>;
+    fn handshake(
+        &self,
+        request: HandshakeRequest,
+    ) -> impl Future<Output = ProviderResult<Capabilities>> + Send;
 
     /// Returns the version and other facts of the provider itself.
-    async fn plugin_info(&self) -> ProviderResult<PluginInfo> {
-        Ok(PluginInfo::default())
+    fn plugin_info(&self) -> impl Future<Output = ProviderResult<PluginInfo>> + Send {
+        async move { Ok(PluginInfo::default()) }
     }
 
     /// Checks and completes the provider's own configuration.
-    async fn check_config(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        Ok(adapter::checked(request))
+    fn check_config(
+        &self,
+        request: CheckRequest,
+    ) -> impl Future<Output = ProviderResult<CheckResponse>> + Send {
+        async move { Ok(adapter::checked(request)) }
     }
 
     /// Compares two configurations of the provider; a replacement replaces all that it manages.
-    async fn diff_config(&self, _request: DiffRequest) -> ProviderResult<DiffResponse> {
-        Ok(DiffResponse::default())
+    fn diff_config(
+        &self,
+        _request: DiffRequest,
+    ) -> impl Future<Output = ProviderResult<DiffResponse>> + Send {
+        async move { Ok(DiffResponse::default()) }
     }
 
     /// Takes the configuration; called once before any resource's call. May change the capabilities.
-    async fn configure(&self, _request: ConfigureRequest) -> ProviderResult<Option<Capabilities>> {
-        Ok(None)
+    fn configure(
+        &self,
+        _request: ConfigureRequest,
+    ) -> impl Future<Output = ProviderResult<Option<Capabilities>>> + Send {
+        async move { Ok(None) }
     }
 
     /// Checks a resource's inputs and completes them with defaults.
-    async fn check(&self, request: CheckRequest) -> ProviderResult<CheckResponse> {
-        Ok(adapter::checked(request))
+    fn check(&self, request: CheckRequest) -> impl Future<Output = ProviderResult<CheckResponse>> + Send {
+        async move { Ok(adapter::checked(request)) }
     }
 
     /// Compares a resource's state with new inputs.
-    async fn diff(&self, _request: DiffRequest) -> ProviderResult<DiffResponse> {
-        Ok(DiffResponse::default())
+    fn diff(&self, _request: DiffRequest) -> impl Future<Output = ProviderResult<DiffResponse>> + Send {
+        async move { Ok(DiffResponse::default()) }
     }
 
     /// Makes a resource and returns its id and outputs.
-    async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse>;
+    fn create(&self, request: CreateRequest) -> impl Future<Output = ProviderResult<CreateResponse>> + Send;
 
     /// Reads a resource as it is; without outputs it does not exist.
-    async fn read(&self, request: ReadRequest) -> ProviderResult<ReadResponse> {
-        Ok(adapter::read_back(request))
+    fn read(&self, request: ReadRequest) -> impl Future<Output = ProviderResult<ReadResponse>> + Send {
+        async move { Ok(adapter::read_back(request)) }
     }
 
     /// Changes a resource in place and returns its outputs.
-    async fn update(&self, request: UpdateRequest) -> ProviderResult<UpdateResponse> {
-        Err(adapter::not_updated(&request.urn))
+    fn update(&self, request: UpdateRequest) -> impl Future<Output = ProviderResult<UpdateResponse>> + Send {
+        async move { Err(adapter::not_updated(&request.urn)) }
     }
 
     /// Removes a resource. One that does not exist any more is no error.
-    async fn delete(&self, request: DeleteRequest) -> ProviderResult<()>;
+    fn delete(&self, request: DeleteRequest) -> impl Future<Output = ProviderResult<()>> + Send;
 
     /// Calls a function of the package.
-    async fn invoke(&self, request: InvokeRequest) -> ProviderResult<InvokeResponse> {
-        Err(adapter::unknown_function(&request.token))
+    fn invoke(&self, request: InvokeRequest) -> impl Future<Output = ProviderResult<InvokeResponse>> + Send {
+        async move { Err(adapter::unknown_function(&request.token)) }
     }
 
     /// Returns the schema of the package, as JSON: what it has resources and functions for, and what these take and give.
     /// Asked for code generators and other tools, before any configuration.
-    async fn get_schema(&self, _request: SchemaRequest) -> ProviderResult<String> {
-        Err(adapter::no_schema())
+    fn get_schema(&self, _request: SchemaRequest) -> impl Future<Output = ProviderResult<String>> + Send {
+        async move { Err(adapter::no_schema()) }
     }
 
     /// Returns a mapping from another ecosystem to the package; an empty one when there is none.
-    async fn get_mapping(&self, _request: MappingRequest) -> ProviderResult<Mapping> {
-        Err(adapter::no_mappings())
+    fn get_mapping(&self, _request: MappingRequest) -> impl Future<Output = ProviderResult<Mapping>> + Send {
+        async move { Err(adapter::no_mappings()) }
     }
 
     /// Returns the foreign providers of an ecosystem (`terraform`) that the provider has mappings of; nothing when it has
     /// one only, which [`Self::get_mapping`] names.
-    async fn get_mappings(&self, _key: &str) -> ProviderResult<Vec<String>> {
-        Err(adapter::no_mappings())
+    fn get_mappings(&self, _key: &str) -> impl Future<Output = ProviderResult<Vec<String>>> + Send {
+        async move { Err(adapter::no_mappings()) }
     }
 
     /// Asks the provider to give up what it is doing; running calls should fail soon. Code of the host that serves
     /// other operations at that moment is not asked, because it could not tell whose calls are meant.
-    async fn cancel(&self) {}
+    fn cancel(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 
     /// Ends the provider; no call follows. A process is asked to exit, then ended.
-    async fn close(&self) {}
+    fn close(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
 }

@@ -51,7 +51,6 @@ struct Named {
     done: Mutex<Vec<&'static str>>,
 }
 
-#[async_trait]
 impl Provider for Named {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities {

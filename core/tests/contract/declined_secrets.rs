@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use stackwright::{
     StackSettings,
     operation::{OperationKind, OperationOptions},
@@ -31,7 +30,6 @@ impl Plain {
     }
 }
 
-#[async_trait]
 impl Provider for Plain {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities {

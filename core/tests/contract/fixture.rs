@@ -66,7 +66,6 @@ impl Scripted {
     }
 }
 
-#[async_trait]
 impl Provider for Scripted {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

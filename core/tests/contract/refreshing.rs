@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_trait::async_trait;
 use stackwright::{
     Engine, Stack, StackSettings,
     operation::{OperationKind, OperationOptions},
@@ -46,7 +45,6 @@ impl Looks {
     }
 }
 
-#[async_trait]
 impl Provider for Looks {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

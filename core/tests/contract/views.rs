@@ -335,7 +335,6 @@ async fn a_token_is_good_for_its_own_call_only() {
 /// Code of the host whose steps on views make no sense.
 struct Careless;
 
-#[async_trait]
 impl Provider for Careless {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use stackwright::{
     Stack,
     monitor::Registration,
@@ -26,7 +25,6 @@ use super::{
 /// Replaces whatever has changed, the old one first.
 struct Replacing;
 
-#[async_trait]
 impl Provider for Replacing {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

@@ -23,7 +23,6 @@ const JOURNAL: &str = ".pulumi/journals/shop/dev.journal";
 /// Keeps nothing and fails never: the names are the ids.
 struct Forgetful;
 
-#[async_trait]
 impl Provider for Forgetful {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

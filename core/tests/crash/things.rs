@@ -9,7 +9,6 @@ use std::{
     time::Duration,
 };
 
-use async_trait::async_trait;
 use stackwright::{
     property::{PropertyMap, PropertyValue},
     provider::{
@@ -54,7 +53,6 @@ fn failed(error: std::io::Error) -> ProviderError {
     ProviderError::new(ProviderStatus::Unknown, error.to_string())
 }
 
-#[async_trait]
 impl Provider for Things {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

@@ -35,7 +35,6 @@ pub(crate) struct Echo {
     pub(crate) release: Notify,
 }
 
-#[async_trait]
 impl Provider for Echo {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

@@ -36,7 +36,6 @@ struct Known {
     mappings: Option<Vec<&'static str>>,
 }
 
-#[async_trait]
 impl Provider for Known {
     async fn handshake(&self, request: HandshakeRequest) -> ProviderResult<Capabilities> {
         assert!(

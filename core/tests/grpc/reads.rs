@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use stackwright::{
     Engine,
     operation::OperationOptions,
@@ -20,7 +19,6 @@ use crate::fixture::{client, echo, object, over_loopback, register, runtime, sta
 /// Finds what is not called `broken`.
 struct Finds;
 
-#[async_trait]
 impl Provider for Finds {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

@@ -1,17 +1,20 @@
 //! The session: the engine that is open, its stack, the running operation and the runs of the program.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use async_trait::async_trait;
 use serde_json::{Value, json};
 use stackwright::{
     Engine, Stack, StackSettings,
     config::{Config, ConfigKey, ConfigValue},
     operation::{Operation, OperationKind, OperationOptions, OperationResult},
+    plugin::{PluginCommand, PluginSettings},
     program::{self, ProgramContext},
+    provider::{Resolution, ResolutionRequest, Resolver},
     runtime::Runtime,
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
     store,
@@ -26,17 +29,25 @@ use crate::provider::{ScriptedProvider, plain};
 /// What the actor holds.
 pub(super) struct Session {
     wire: Arc<Wire>,
-    open: Mutex<Option<Open>>,
-    operation: Mutex<Option<Operation>>,
+    engine: Mutex<Option<Engine>>,
+    /// The open stacks of the engine, by name.
+    stacks: Mutex<HashMap<String, Stack>>,
+    /// The operations that run, by the name of their stack.
+    operations: Mutex<HashMap<String, Operation>>,
     /// The results of the open engine, by the number of the operation.
     results: Mutex<HashMap<u64, Arc<OperationResult>>>,
     runs: Arc<Mutex<HashMap<u64, Arc<Run>>>>,
 }
 
-#[derive(Clone)]
-struct Open {
-    engine: Engine,
-    stack: Stack,
+/// Names one address for each package that is served there.
+struct Addresses(BTreeMap<String, String>);
+
+#[async_trait]
+impl Resolver for Addresses {
+    async fn resolve(&self, request: ResolutionRequest) -> stackwright::Result<Resolution> {
+        let address = self.0.get(&request.name).cloned();
+        Ok(address.map_or(Resolution::Default, Resolution::Address))
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -47,8 +58,9 @@ impl Session {
     pub(super) fn new(wire: Arc<Wire>) -> Self {
         Self {
             wire,
-            open: Mutex::default(),
-            operation: Mutex::default(),
+            engine: Mutex::default(),
+            stacks: Mutex::default(),
+            operations: Mutex::default(),
             results: Mutex::default(),
             runs: Arc::default(),
         }
@@ -72,7 +84,7 @@ impl Session {
         let (session, verb, message) = (Arc::clone(self), verb.to_owned(), message.clone());
         if verb == "cancel" {
             // At once, and not after what else is going on.
-            if let Some(operation) = locked(&self.operation).as_ref() {
+            if let Some(operation) = locked(&self.operations).get(text(&message, "stack")) {
                 operation.cancel();
             }
             return self.answer(id, Ok(json!({})));
@@ -97,22 +109,27 @@ impl Session {
             "start" => self.start(message).await,
             "importState" => {
                 let document = message["deployment"].to_string();
-                self.opened()?
-                    .stack
+                self.opened(message)?
                     .import(document.as_bytes())
                     .await
                     .map_err(|it| error(&it))?;
                 Ok(json!({}))
             }
             "exportState" => {
-                let document = self.opened()?.stack.export(true).await.map_err(|it| error(&it))?;
+                let document = self
+                    .opened(message)?
+                    .export(true)
+                    .await
+                    .map_err(|it| error(&it))?;
                 serde_json::from_slice(&document).map_err(|error| broken(error.to_string()))
             }
             "close" => {
-                let open = locked(&self.open).take();
+                let engine = locked(&self.engine).take();
+                locked(&self.stacks).clear();
+                locked(&self.operations).clear();
                 locked(&self.results).clear();
-                if let Some(open) = open {
-                    open.engine.close().await;
+                if let Some(engine) = engine {
+                    engine.close().await;
                 }
                 Ok(json!({}))
             }
@@ -120,16 +137,33 @@ impl Session {
         }
     }
 
-    fn opened(&self) -> Result<Open, Value> {
-        locked(&self.open)
-            .clone()
-            .ok_or_else(|| broken("nothing is open"))
+    fn opened(&self, message: &Value) -> Result<Stack, Value> {
+        let stack = locked(&self.stacks).get(text(message, "stack")).cloned();
+        stack.ok_or_else(|| broken("no such stack is open"))
     }
 
     async fn open(&self, message: &Value) -> Answer {
-        let text = |name: &str| message[name].as_str().unwrap_or_default();
+        let known = locked(&self.engine).clone();
+        let engine = known.map_or_else(|| self.engine(message), Ok)?;
+        let settings = StackSettings {
+            program: Some(self.program()),
+            config: config(&message["config"])?,
+            deployment: message["deployment"]
+                .is_object()
+                .then(|| message["deployment"].to_string().into()),
+            ..StackSettings::default()
+        };
+        let name = format!("{}/{}", text(message, "project"), text(message, "stack"));
+        let stack = engine.stack(&name, settings).await.map_err(|it| error(&it))?;
+        *locked(&self.engine) = Some(engine);
+        locked(&self.stacks).insert(text(message, "stack").to_owned(), stack);
+        Ok(json!({}))
+    }
+
+    /// Makes the engine on which stacks are opened.
+    fn engine(&self, message: &Value) -> Result<Engine, Value> {
         let runtime = Runtime::system(tokio::runtime::Handle::current());
-        let store = store::open(text("store"), Path::new("/"), &runtime).map_err(|it| error(&it))?;
+        let store = store::open(text(message, "store"), Path::new("/"), &runtime).map_err(|it| error(&it))?;
         let secrets: Arc<dyn SecretsProvider> = match message["passphrase"].as_str() {
             Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, runtime)),
             None => Arc::new(Base64Provider),
@@ -152,20 +186,16 @@ impl Session {
                 .with_limits(limits);
             builder = builder.provider(package, Arc::new(provider));
         }
-        let engine = builder.build().map_err(|it| error(&it))?;
-        let config = config(&message["config"])?;
-        let settings = StackSettings {
-            program: Some(self.program()),
-            config,
-            deployment: message["deployment"]
-                .is_object()
-                .then(|| message["deployment"].to_string().into()),
-            ..StackSettings::default()
+        let addresses: BTreeMap<_, _> =
+            serde_json::from_value(message["addresses"].clone()).unwrap_or_default();
+        if !addresses.is_empty() {
+            builder = builder.resolver(Arc::new(Addresses(addresses)));
+        }
+        let plugins = PluginSettings {
+            commands: commands(&message["commands"]),
+            ..PluginSettings::default()
         };
-        let name = format!("{}/{}", text("project"), text("stack"));
-        let stack = engine.stack(&name, settings).await.map_err(|it| error(&it))?;
-        *locked(&self.open) = Some(Open { engine, stack });
-        Ok(json!({}))
+        builder.plugins(plugins).build().map_err(|it| error(&it))
     }
 
     /// Returns the program: it tells the director that it runs, and does what it is told until it is finished.
@@ -177,7 +207,8 @@ impl Session {
                 let number = wire.number();
                 let (run, finished) = Run::new(context.monitor.clone());
                 locked(&runs).insert(number, Arc::new(run));
-                wire.send(&json!({ "program": number, "preview": context.info.dry_run }));
+                let (preview, stack) = (context.info.dry_run, &context.info.stack);
+                wire.send(&json!({ "program": number, "preview": preview, "stack": stack }));
                 let result = tokio::select! {
                     result = finished => result.unwrap_or(Ok(())),
                     () = context.ended() => {
@@ -192,7 +223,7 @@ impl Session {
     }
 
     async fn start(&self, message: &Value) -> Answer {
-        let open = self.opened()?;
+        let stack = self.opened(message)?;
         let mut options = OperationOptions::from_json(message["options"].to_string().as_bytes())
             .map_err(|it| error(&it))?;
         if let Some(number) = message["planOf"].as_u64() {
@@ -211,8 +242,8 @@ impl Session {
             Some("destroy") => OperationKind::Destroy,
             other => return Err(broken(format!("there is no operation {other:?}"))),
         };
-        let operation = open.stack.start(kind, options, None);
-        *locked(&self.operation) = Some(operation.clone());
+        let operation = stack.start(kind, options, None);
+        locked(&self.operations).insert(text(message, "stack").to_owned(), operation.clone());
         let mut stream = operation.events();
         let json = stream.json(false);
         let mut events = Vec::new();
@@ -246,6 +277,26 @@ fn left(result: &OperationResult) -> Result<Option<Value>, Value> {
     let document = result.deployment().map_err(|it| error(&it))?;
     let parsed = document.map(|text| serde_json::from_slice(&text)).transpose();
     parsed.map_err(|error| broken(format!("the deployment: {error}")))
+}
+
+fn text<'a>(message: &'a Value, name: &str) -> &'a str {
+    message[name].as_str().unwrap_or_default()
+}
+
+/// Reads the commands that start plugins.
+fn commands(commands: &Value) -> BTreeMap<String, PluginCommand> {
+    let command = |(name, command): (&String, &Value)| {
+        let arguments = command["arguments"].as_array().into_iter().flatten();
+        let arguments = arguments.filter_map(Value::as_str).map(Into::into);
+        let command = PluginCommand {
+            program: text(command, "program").into(),
+            arguments: arguments.collect(),
+            ..PluginCommand::default()
+        };
+        (name.clone(), command)
+    };
+    let commands = commands.as_object().into_iter().flatten();
+    commands.map(command).collect()
 }
 
 /// Reads configuration.

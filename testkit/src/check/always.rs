@@ -20,6 +20,16 @@ pub(super) fn check(seen: &Observation, wrong: &mut Findings) {
     if seen.dry {
         check_dry(seen, wrong);
     }
+    let state = seen.after.to_string();
+    for secret in seen
+        .foreign
+        .iter()
+        .filter(|secret| state.contains(secret.as_str()))
+    {
+        wrong.push(format!(
+            "the secret {secret:?} of the other stack stands in the state"
+        ));
+    }
     for leak in &seen.leaks {
         wrong.push(format!("a secret stands in the clear in {leak}"));
     }

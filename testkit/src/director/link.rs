@@ -34,6 +34,8 @@ pub enum Told {
         number: u64,
         /// Whether it is a preview.
         preview: bool,
+        /// The stack whose program it is.
+        stack: String,
     },
     /// The engine wants no more of a run of the program.
     ProgramEnded(u64),
@@ -176,13 +178,19 @@ impl Link {
                 package: text("package"),
                 method: text("method"),
                 request: message["request"].clone(),
+                engine: None,
             };
             Told::Call { number, call }
         } else if let Some(number) = number("abandoned") {
             Told::Abandoned(number)
         } else if let Some(number) = number("program") {
             let preview = message["preview"] == json!(true);
-            Told::Program { number, preview }
+            let stack = text("stack");
+            Told::Program {
+                number,
+                preview,
+                stack,
+            }
         } else if let Some(number) = number("programEnded") {
             Told::ProgramEnded(number)
         } else {

@@ -7,21 +7,25 @@ use std::{
     time::Duration,
 };
 
+use futures::future::join_all;
+
 use serde_json::{Map, Value, json};
 
 use super::{
     cast::Cast,
     files::Files,
-    goal::Answers,
     link::ActorError,
+    observation::Observation,
     plans::Plans,
-    stage::{Changing, Stage},
+    role::Role,
+    stage::{self, Changing, Stage},
 };
 use crate::{
     check,
+    plugin::Plugins,
     policy::Packs,
-    script::{CallRecord, Providers, Scene},
-    story::{OperationKind, PROJECT, STACK, Story, StoryOperation},
+    script::{Providers, Scene},
+    story::{PROJECT, STACK, STACK_BESIDE, StackBeside, Story, StoryOperation},
     trace::within,
     value::tells_openly,
 };
@@ -34,39 +38,6 @@ const LABEL_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The passphrase of the stacks that have one.
 const PASSPHRASE: &str = "correct horse";
-
-/// What could be seen of one operation.
-#[derive(Debug)]
-pub struct Observation {
-    /// What was run.
-    pub kind: OperationKind,
-    /// Whether it only showed what it would do.
-    pub dry: bool,
-    /// What the face returned; `None` when its process was killed.
-    pub result: Option<Value>,
-    /// The calls of providers.
-    pub calls: Vec<CallRecord>,
-    /// What the program got back.
-    pub answers: Answers,
-    /// The exported deployment before, and after.
-    pub before: Value,
-    /// The exported deployment after the operation.
-    pub after: Value,
-    /// Files of the store that changed.
-    pub written: Vec<String>,
-    /// Lock files that are left.
-    pub locks: Vec<String>,
-    /// The things that exist.
-    pub world: Vec<String>,
-    /// What went wrong with the story itself.
-    pub problems: Vec<String>,
-    /// All that happened, in order.
-    pub trace: Vec<String>,
-    /// Texts that must be nowhere in the clear.
-    pub secrets: Vec<String>,
-    /// Files of the store in which one stands in the clear.
-    pub leaks: Vec<String>,
-}
 
 /// Plays a story and judges it. Returns one text for each thing that was not as it should be.
 pub async fn play(story: &Story, cast: &mut Cast<'_>) -> Vec<String> {
@@ -93,6 +64,8 @@ struct Player<'a, 'b> {
     limits: Value,
     passphrase: Option<&'static str>,
     packs: Arc<Packs>,
+    plugins: Arc<Plugins>,
+    beside: Option<StackBeside>,
     /// The state, where the story has the director keep it.
     deployment: Option<Value>,
 }
@@ -100,11 +73,15 @@ struct Player<'a, 'b> {
 impl<'a, 'b> Player<'a, 'b> {
     async fn new(story: &Story, cast: &'a mut Cast<'b>) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
+        let providers = Arc::new(Providers::new(&story.packages));
+        let is_in_process = |package: &&String| story.packages[*package].served.is_none();
         Ok(Self {
             cast,
             folder,
-            providers: Arc::new(Providers::new(&story.packages)),
-            packages: story.packages.keys().cloned().collect(),
+            plugins: Arc::new(Plugins::serve(&story.packages, &providers).await?),
+            providers,
+            packages: story.packages.keys().filter(is_in_process).cloned().collect(),
+            beside: story.beside.clone(),
             waits: story
                 .packages
                 .iter()
@@ -126,7 +103,6 @@ impl<'a, 'b> Player<'a, 'b> {
 
     async fn all(&mut self, story: &Story) -> Result<Vec<String>, String> {
         let mut changing = Changing::new(story);
-        let secrets = story.secret_texts();
         let mut failures = Vec::new();
         let mut plans = Plans::new(story);
         let mut open = false;
@@ -143,9 +119,10 @@ impl<'a, 'b> Player<'a, 'b> {
                 .change(operation)
                 .map_err(|text| format!("{place}: {text}"))?;
             if !open {
-                self.open(&changing).await?;
+                self.open(changing.config()).await?;
                 if let Some(state) = story.state.as_ref().filter(|_| index == 0 && !story.supplied) {
-                    self.ask("importState", json!({ "deployment": state })).await?;
+                    self.ask("importState", json!({ "stack": STACK, "deployment": state }))
+                        .await?;
                 }
             }
             // What one actor has kept, another one cannot know.
@@ -156,18 +133,29 @@ impl<'a, 'b> Player<'a, 'b> {
             if story.supplied {
                 start["deployment"] = true.into();
             }
-            let observation = self
-                .operation(operation, start, &changing, &secrets)
+            start["stack"] = STACK.into();
+            let mut roles = vec![Role::own(story, operation, start, &changing)?];
+            if let (Some(beside), Some(stack)) = (&operation.beside, &story.beside) {
+                // No plan is of this operation, and its number is that of no other.
+                let number = story.operations.len() + index + 1;
+                roles.push(Role::beside(stack, beside, number)?);
+            }
+            let seen = self
+                .operation(operation, &roles)
                 .await
                 .map_err(|t| format!("{place}: {t}"))?;
-            plans.keep(index, observation.result.as_ref());
-            self.keep_deployment(operation, observation.result.as_ref())
+            let result = seen[0].result.as_ref();
+            plans.keep(index, result);
+            self.keep_deployment(operation, result)
                 .map_err(|text| format!("{place}: {text}"))?;
             open = operation.kill.is_none();
-            let wrong = check::check(&observation, &operation.expect);
-            if !wrong.is_empty() {
+            for (role, observation) in roles.iter().zip(&seen) {
+                let wrong = check::check(observation, role.expect);
+                let place = role.place(&place);
                 failures.extend(wrong.into_iter().map(|text| format!("{place}: {text}")));
-                failures.push(format!("{place} went: {}", observation.trace.join(", ")));
+            }
+            if !failures.is_empty() {
+                failures.push(format!("{place} went: {}", seen[0].trace.join(", ")));
                 break;
             }
         }
@@ -203,7 +191,7 @@ impl<'a, 'b> Player<'a, 'b> {
         }
     }
 
-    async fn open(&mut self, changing: &Changing) -> Result<(), String> {
+    async fn open(&mut self, config: Value) -> Result<(), String> {
         let members = json!({
             "store": format!("file://{}", self.folder.path().display()),
             "passphrase": self.passphrase,
@@ -212,10 +200,18 @@ impl<'a, 'b> Player<'a, 'b> {
             "packages": self.packages,
             "waitsForRegistrations": self.waits,
             "limits": self.limits,
-            "config": changing.config(),
+            "addresses": self.plugins.addresses(),
+            "commands": self.plugins.commands(),
+            "config": config,
             "deployment": self.deployment,
         });
-        self.ask("open", members).await.map(drop)
+        self.ask("open", members).await?;
+        if let Some(beside) = &self.beside {
+            let config = stage::config(&beside.config);
+            let members = json!({ "project": PROJECT, "stack": STACK_BESIDE, "config": config });
+            self.ask("open", members).await?;
+        }
+        Ok(())
     }
 
     /// Takes the state that an operation has left, where the director keeps it.
@@ -237,95 +233,141 @@ impl<'a, 'b> Player<'a, 'b> {
         }
     }
 
-    async fn export(&mut self) -> Result<Value, String> {
-        self.ask("exportState", json!({})).await
+    /// Returns the state of the stack of each role.
+    async fn export(&mut self, roles: &[Role<'_>]) -> Result<Vec<Value>, String> {
+        let mut states = Vec::new();
+        for role in roles {
+            states.push(self.ask("exportState", json!({ "stack": role.stack })).await?);
+        }
+        Ok(states)
     }
 
+    /// Plays an operation and the one beside it, each a role. Returns what could be seen of each.
     async fn operation(
         &mut self,
         operation: &StoryOperation,
-        mut start: Value,
-        changing: &Changing,
-        secrets: &[String],
-    ) -> Result<Observation, String> {
-        let (kind, _) = operation.verb()?;
+        roles: &[Role<'_>],
+    ) -> Result<Vec<Observation>, String> {
         self.providers.edit_world(&operation.world)?;
-        let before = self.export().await?;
+        let before = self.export(roles).await?;
         let files = Files::of(self.folder.path());
         let providers = Arc::clone(&self.providers);
-        let packs = Arc::clone(&self.packs);
-        if let Some(options) = start["options"].as_object() {
-            start["options"] = with_reference_defaults(packs.addressed(options)).into();
-        }
+        let (packs, plugins) = (Arc::clone(&self.packs), Arc::clone(&self.plugins));
         let actor = self.cast.actor().await?;
         let stage = Stage::new(
             actor,
             providers,
             operation.calls.clone(),
-            changing.program.clone(),
-        );
+            roles[0].program.to_vec(),
+        )
+        .with_beside(roles.get(1).map_or_else(Vec::new, |role| role.program.to_vec()));
         packs.enter(&stage.scene);
+        plugins.enter(&stage.scene);
         let played = async {
-            let result = stage.link.ask("start", start).await;
+            let results = join_all(roles.iter().map(|role| perform(&stage, role, &packs))).await;
             stage.settled().await;
-            result
+            results
         };
-        let result = tokio::select! {
-            result = within(PATIENCE, played) => match result {
-                Some(result) => Some(result.or_else(|error| rejected(&error))?),
+        let results = tokio::select! {
+            results = within(PATIENCE, played) => match results {
+                Some(results) => Some(results.into_iter().collect::<Result<Vec<_>, _>>()?),
                 None => return Err(format!("hangs; so far: {}", stage.scene.trace.labels().join(", "))),
             },
             reason = stage.attend(&mut actor.told) => return Err(reason),
             () = cancel(&stage, &operation.cancel) => return Err("a cancellation ended the watch".into()),
             () = killed(&stage.scene, operation.kill.as_deref()) => None,
         };
-        if result.is_none() {
+        let was_killed = results.is_none();
+        if was_killed {
             if let Some(actor) = self.cast.lose() {
                 actor.kill().await;
             }
-            self.open(changing).await?;
+            self.open(roles[0].config.clone()).await?;
         }
-        let after = self.export().await?;
-        if result.is_none() {
+        let after = self.export(roles).await?;
+        if was_killed {
             self.ask("close", json!({})).await?;
         }
         let later = Files::of(self.folder.path());
-        let locks = locks_left(operation, &files, &later);
+        let states = before.into_iter().zip(after);
+        Ok(self.observations(
+            roles,
+            &stage,
+            results.unwrap_or_default(),
+            states,
+            (&files, &later),
+        ))
+    }
+
+    /// Returns what could be seen of each role, of which `states` are before and after; a role that was killed has no result.
+    fn observations(
+        &self,
+        roles: &[Role<'_>],
+        stage: &Stage,
+        results: Vec<Value>,
+        states: impl Iterator<Item = (Value, Value)>,
+        (files, later): (&Files, &Files),
+    ) -> Vec<Observation> {
+        let secrets: Vec<String> = roles.iter().flat_map(|role| &role.secrets).cloned().collect();
         // What a program puts into a plain value is recorded as it is, like any plain value.
         let told = |secret: &&String| {
-            let mut statements = changing.program.iter();
+            let mut statements = roles.iter().flat_map(|role| role.program);
             statements.any(|statement| tells_openly(&statement.values(), secret))
         };
-        let left = result.as_ref().map(|result| result["deployment"].to_string());
         let kept: Vec<String> = secrets.iter().filter(|secret| !told(secret)).cloned().collect();
-        let problems = std::mem::take(
+        let mut problems = std::mem::take(
             &mut *stage
                 .scene
                 .problems
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner),
         );
-        let mut leaks = later.holding(&kept);
-        if left.is_some_and(|left| kept.iter().any(|secret| left.contains(secret.as_str()))) {
-            leaks.push("the deployment of the result".to_owned());
+        let mut results = results.into_iter();
+        let mut seen = Vec::new();
+        for (role, (before, after)) in roles.iter().zip(states) {
+            let result = results.next();
+            let left = result.as_ref().map(|result| result["deployment"].to_string());
+            let mut leaks = later.holding(&kept);
+            if left.is_some_and(|left| kept.iter().any(|secret| left.contains(secret.as_str()))) {
+                leaks.push("the deployment of the result".to_owned());
+            }
+            let others = secrets.iter().filter(|secret| !role.secrets.contains(secret));
+            seen.push(Observation {
+                kind: role.kind,
+                dry: role.dry,
+                result,
+                calls: role.calls(stage.scene.log.records()),
+                answers: stage.answers(role.stack),
+                before,
+                after,
+                written: role.files(written(files, later)),
+                locks: locks_left(role.dry, files, later),
+                world: self.providers.existing(),
+                problems: std::mem::take(&mut problems),
+                trace: stage.scene.trace.labels(),
+                leaks,
+                foreign: others.cloned().collect(),
+                secrets: secrets.clone(),
+            });
         }
-        Ok(Observation {
-            kind,
-            dry: operation.is_dry(),
-            result,
-            calls: stage.scene.log.records(),
-            answers: stage.answers(),
-            before,
-            after,
-            written: written(&files, &later),
-            locks,
-            world: self.providers.existing(),
-            problems,
-            trace: stage.scene.trace.labels(),
-            leaks,
-            secrets: secrets.to_vec(),
-        })
+        seen
     }
+}
+
+/// Starts a role's operation after its labels, and waits for its end.
+async fn perform(stage: &Stage, role: &Role<'_>, packs: &Packs) -> Result<Value, String> {
+    let trace = &stage.scene.trace;
+    for label in role.after {
+        let waited = trace.wait_for(label, LABEL_PATIENCE).await;
+        waited.map_err(|text| format!("the operation beside {text}"))?;
+    }
+    let mut start = role.start.clone();
+    if let Some(options) = start["options"].as_object() {
+        start["options"] = with_reference_defaults(packs.addressed(options)).into();
+    }
+    let answer = stage.link.ask("start", start).await;
+    trace.note(format!("{} ended", role.stack));
+    answer.or_else(|error| rejected(&error))
 }
 
 /// Fills in the options whose defaults differ between the bindings and the reference engine: stories follow the latter.
@@ -352,7 +394,7 @@ async fn cancel(stage: &Stage, labels: &[String]) {
             break;
         }
         // What it comes to shows in the operation's result.
-        drop(stage.link.ask("cancel", json!({})).await);
+        drop(stage.link.ask("cancel", json!({ "stack": STACK })).await);
         stage.scene.trace.note(format!("cancel {}", index + 1));
     }
     std::future::pending::<()>().await;
@@ -382,9 +424,9 @@ fn written(before: &Files, after: &Files) -> Vec<String> {
 }
 
 /// Returns the locks that an operation has left.
-fn locks_left(operation: &StoryOperation, before: &Files, after: &Files) -> Vec<String> {
+fn locks_left(dry: bool, before: &Files, after: &Files) -> Vec<String> {
     let mut locks = after.containing("/locks/");
-    if operation.is_dry() {
+    if dry {
         // A preview takes no lock, and does not sweep those of the dead.
         let stood = before.containing("/locks/");
         locks.retain(|lock| !stood.contains(lock));

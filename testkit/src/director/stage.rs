@@ -19,17 +19,33 @@ use super::{
 };
 use crate::{
     script::{Providers, Scene},
-    story::{CallRule, Statement, Story, StoryOperation},
+    story::{CallRule, STACK_BESIDE, Statement, Story, StoryOperation},
 };
 
-/// What an operation plays with.
+/// What the program of one stack does, and what it got back.
+#[derive(Default)]
+struct Part {
+    program: Vec<Statement>,
+    answers: Arc<Mutex<Answers>>,
+}
+
+impl Part {
+    fn new(program: Vec<Statement>) -> Self {
+        Self {
+            program,
+            answers: Arc::default(),
+        }
+    }
+}
+
+/// What an operation plays with, and the one beside it.
 pub(super) struct Stage {
     pub(super) link: Arc<Link>,
     pub(super) references: References,
     pub(super) providers: Arc<Providers>,
     pub(super) scene: Arc<Scene>,
-    pub(super) program: Vec<Statement>,
-    pub(super) answers: Arc<Mutex<Answers>>,
+    own: Part,
+    beside: Part,
     /// How many runs of the program have not come to their end.
     running: watch::Sender<usize>,
 }
@@ -47,9 +63,24 @@ impl Stage {
             references: actor.references,
             providers,
             scene: Arc::new(Scene::new(rules)),
-            program,
-            answers: Arc::default(),
+            own: Part::new(program),
+            beside: Part::default(),
             running: watch::Sender::new(0),
+        }
+    }
+
+    /// Adds the program of the stack beside.
+    pub(super) fn with_beside(self, program: Vec<Statement>) -> Self {
+        Self {
+            beside: Part::new(program),
+            ..self
+        }
+    }
+
+    fn part(&self, stack: &str) -> &Part {
+        match stack {
+            STACK_BESIDE => &self.beside,
+            _ => &self.own,
         }
     }
 
@@ -68,7 +99,12 @@ impl Stage {
                     });
                 }
                 Some(Told::Abandoned(number)) => running.stop(("call", number)),
-                Some(Told::Program { number, preview }) => {
+                Some(Told::Program {
+                    number,
+                    preview,
+                    stack,
+                }) => {
+                    let part = self.part(&stack);
                     let (end, ended) = watch::channel(false);
                     ends.insert(number, end);
                     let run = ProgramRun {
@@ -77,10 +113,10 @@ impl Stage {
                         number,
                         preview,
                         references: self.references,
-                        answers: Arc::clone(&self.answers),
+                        answers: Arc::clone(&part.answers),
                         ended,
                     };
-                    let (program, count) = (self.program.clone(), self.running.clone());
+                    let (program, count) = (part.program.clone(), self.running.clone());
                     count.send_modify(|count| *count += 1);
                     running.start(("program", number), async move {
                         run.run(program).await;
@@ -104,12 +140,10 @@ impl Stage {
         drop(self.running.subscribe().wait_for(|count| *count == 0).await);
     }
 
-    /// Returns what the program got back.
-    pub(super) fn answers(&self) -> Answers {
-        self.answers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    /// Returns what the program of a stack got back.
+    pub(super) fn answers(&self, stack: &str) -> Answers {
+        let answers = &self.part(stack).answers;
+        answers.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -179,19 +213,24 @@ impl Changing {
 
     /// Returns the configuration for the actor.
     pub(super) fn config(&self) -> Value {
-        let entry = |value: &Value| {
-            let content = value.get("$secret").unwrap_or(value);
-            let text = content
-                .as_str()
-                .map_or_else(|| content.to_string(), str::to_owned);
-            json!({ "value": text, "secret": value.get("$secret").is_some() })
-        };
-        self.config
-            .iter()
-            .map(|(name, value)| (name.clone(), entry(value)))
-            .collect::<Map<_, _>>()
-            .into()
+        config(&self.config)
     }
+}
+
+/// Returns a stack's configuration for the actor.
+pub(super) fn config(entries: &BTreeMap<String, Value>) -> Value {
+    let entry = |value: &Value| {
+        let content = value.get("$secret").unwrap_or(value);
+        let text = content
+            .as_str()
+            .map_or_else(|| content.to_string(), str::to_owned);
+        json!({ "value": text, "secret": value.get("$secret").is_some() })
+    };
+    entries
+        .iter()
+        .map(|(name, value)| (name.clone(), entry(value)))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// Merges a change into a statement: through JSON, where members have the names that stories give them.

@@ -45,6 +45,7 @@ impl AnswerSource for Script {
             package: package.to_owned(),
             method: method.to_owned(),
             request,
+            engine: None,
         };
         self.providers
             .answer(&self.scene, call)
@@ -128,7 +129,6 @@ fn diff(request: DiffRequest) -> Value {
     })
 }
 
-#[async_trait]
 impl Provider for ScriptedProvider {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities {

@@ -1,6 +1,7 @@
 //! Provider scripts at work: answers to a provider's calls, in the form of stories, with a log of what was asked.
 
 mod answer;
+mod engine;
 mod log;
 mod rule;
 mod views;
@@ -37,6 +38,8 @@ pub struct ProviderCall {
     pub method: String,
     /// The members of the request by their camelCase names.
     pub request: Value,
+    /// Where the engine listens for calls of the provider; `None` for one that is code in the actor.
+    pub engine: Option<String>,
 }
 
 impl ProviderCall {
@@ -215,7 +218,15 @@ impl Providers {
         let Some(rule) = rule else {
             return Ok(value::to_plain(&package.usual(call, request)?));
         };
-        scene.hold(label, &rule).await?;
+        scene.wait(label, &rule).await?;
+        if !rule.log.is_empty() {
+            if let Err(text) = engine::log(call, &rule.log).await {
+                scene.problem(format!("`{label}` cannot log: {text}"));
+                return Err(internal(text));
+            }
+            scene.trace.note(format!("{label} logged"));
+        }
+        scene.hang(label, &rule).await?;
         if let Some(failure) = &rule.fail {
             return Err(package.failure(call, request, failure)?);
         }
@@ -247,7 +258,8 @@ impl Scene {
         let rule = self.rule(&label, &request, &[]);
         let answer = async {
             let Some(rule) = rule else { return Ok(usual) };
-            self.hold(&label, &rule).await?;
+            self.wait(&label, &rule).await?;
+            self.hang(&label, &rule).await?;
             if let Some(failure) = &rule.fail {
                 return Err(CallFailure::of(failure));
             }
@@ -268,14 +280,19 @@ impl Scene {
         ticket.end(true);
     }
 
-    /// Holds a call up as long as its rule says.
-    async fn hold(&self, label: &str, rule: &CallRule) -> Result<(), CallFailure> {
+    /// Holds a call up until what its rule names has happened.
+    async fn wait(&self, label: &str, rule: &CallRule) -> Result<(), CallFailure> {
         for awaited in &rule.wait_for {
             if let Err(text) = self.trace.wait_for(awaited, PATIENCE).await {
                 self.problem(format!("`{label}` {text}"));
                 return Err(internal(text));
             }
         }
+        Ok(())
+    }
+
+    /// Holds a call up that its rule leaves without an answer.
+    async fn hang(&self, label: &str, rule: &CallRule) -> Result<(), CallFailure> {
         if rule.hang {
             std::future::pending::<()>().await;
         }

@@ -15,10 +15,11 @@ use serde_json::Value;
 pub use expectation::{
     CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, StateExpectation,
 };
-pub use operation::{OperationKind, StoryOperation, WorldEdit};
+pub use operation::{OperationBeside, OperationKind, StoryOperation, WorldEdit};
 pub use policy::{PackScript, PolicyScript};
 pub use provider::{
-    CallRule, FailureScript, FunctionScript, InitScript, PackageScript, ProviderLimits, TypeScript,
+    CallRule, FailureScript, FunctionScript, InitScript, LogLine, PackageScript, ProviderLimits, Serving,
+    TypeScript,
 };
 pub use read::{StoryError, read_directory, read_story};
 pub use statement::{AliasSpec, Statement, StatementKind};
@@ -29,6 +30,8 @@ pub const PACKAGE: &str = "test";
 pub const PROJECT: &str = "story";
 /// The name of every story's stack.
 pub const STACK: &str = "dev";
+/// The name of the stack beside it, in stories that have one.
+pub const STACK_BESIDE: &str = "side";
 
 /// One behaviour, told as what happens and what must come of it.
 #[derive(Clone, Debug, Deserialize)]
@@ -60,11 +63,32 @@ pub struct Story {
     /// What the program does.
     #[serde(default)]
     pub program: Vec<Statement>,
+    /// Another stack of the same engine, for operations that run at the same time.
+    #[serde(default)]
+    pub beside: Option<StackBeside>,
     /// What is run, one after the other.
     pub operations: Vec<StoryOperation>,
     /// The file that it was read from.
     #[serde(skip)]
     pub path: PathBuf,
+}
+
+/// A stack beside the story's own, on the same engine.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct StackBeside {
+    /// Its configuration.
+    pub config: BTreeMap<String, Value>,
+    /// What its program does.
+    pub program: Vec<Statement>,
+}
+
+impl StackBeside {
+    /// Returns every text of the stack that is secret.
+    #[must_use]
+    pub fn secret_texts(&self) -> Vec<String> {
+        secret_texts(&self.program, &self.config)
+    }
 }
 
 impl Story {
@@ -73,25 +97,38 @@ impl Story {
     #[must_use]
     pub fn has_passphrase(&self) -> bool {
         let opens_again = |operation: &StoryOperation| operation.reopen || operation.kill.is_some();
-        self.state.is_some() || !self.secret_texts().is_empty() || self.operations.iter().any(opens_again)
+        let beside = self.beside.as_ref().map(StackBeside::secret_texts);
+        self.state.is_some()
+            || !self.secret_texts().is_empty()
+            || beside.is_some_and(|texts| !texts.is_empty())
+            || self.operations.iter().any(opens_again)
     }
 
-    /// Returns every text of the story that is secret.
+    /// Returns every text of the story's own stack that is secret.
     #[must_use]
     pub fn secret_texts(&self) -> Vec<String> {
-        let mut texts = Vec::new();
         let programs = self
             .operations
             .iter()
             .filter_map(|operation| operation.program.as_ref());
-        for statement in programs.flatten().chain(&self.program) {
-            crate::value::collect_secrets(&statement.values(), &mut texts);
-        }
-        for value in self.config.values() {
-            crate::value::collect_secrets(value, &mut texts);
-        }
-        // Short ones occur by chance.
-        texts.retain(|text| text.len() > 4);
-        texts
+        secret_texts(programs.flatten().chain(&self.program), &self.config)
     }
+}
+
+fn secret_texts<'a>(
+    program: impl IntoIterator<Item = &'a Statement>,
+    config: &BTreeMap<String, Value>,
+) -> Vec<String> {
+    let mut texts = Vec::new();
+    for statement in program {
+        crate::value::collect_secrets(&statement.values(), &mut texts);
+    }
+    for value in config.values() {
+        crate::value::collect_secrets(value, &mut texts);
+    }
+    // Short ones occur by chance.
+    texts.retain(|text| text.len() > 4);
+    texts.sort_unstable();
+    texts.dedup();
+    texts
 }

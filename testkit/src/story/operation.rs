@@ -39,6 +39,27 @@ pub struct StoryOperation {
     pub cancel: Vec<String>,
     /// A label of the trace: then the process that runs the engine is killed.
     pub kill: Option<String>,
+    /// What runs on the stack beside at the same time.
+    pub beside: Option<OperationBeside>,
+    /// What must come of it.
+    pub expect: Expectation,
+}
+
+/// An operation on the stack beside, and what must come of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct OperationBeside {
+    /// Runs a preview with these options.
+    pub preview: Option<Map<String, Value>>,
+    /// Runs an update with these options.
+    pub update: Option<Map<String, Value>>,
+    /// Runs a refresh with these options.
+    pub refresh: Option<Map<String, Value>>,
+    /// Runs a destroy with these options.
+    pub destroy: Option<Map<String, Value>>,
+
+    /// Labels of the trace that must have happened before it starts.
+    pub after: Vec<String>,
     /// What must come of it.
     pub expect: Expectation,
 }
@@ -77,6 +98,12 @@ impl OperationKind {
             Self::Destroy => "destroy",
         }
     }
+
+    /// Tells whether an operation of this kind with these options only shows what it would do.
+    #[must_use]
+    pub fn is_dry(self, options: &Map<String, Value>) -> bool {
+        self == Self::Preview || options.get("dryRun") == Some(&Value::Bool(true))
+    }
 }
 
 impl StoryOperation {
@@ -85,26 +112,42 @@ impl StoryOperation {
     /// # Errors
     /// A text when nothing is run, or more than one thing.
     pub fn verb(&self) -> Result<(OperationKind, &Map<String, Value>), String> {
-        let verbs = [
-            (OperationKind::Preview, &self.preview),
-            (OperationKind::Update, &self.update),
-            (OperationKind::Refresh, &self.refresh),
-            (OperationKind::Destroy, &self.destroy),
-        ];
-        let mut verbs = verbs
-            .into_iter()
-            .filter_map(|(kind, options)| Some((kind, options.as_ref()?)));
-        match (verbs.next(), verbs.next()) {
-            (Some(verb), None) => Ok(verb),
-            _ => Err("an operation needs exactly one of preview, update, refresh and destroy".into()),
-        }
+        only_verb([&self.preview, &self.update, &self.refresh, &self.destroy])
     }
 
     /// Tells whether the operation only shows what it would do.
     #[must_use]
     pub fn is_dry(&self) -> bool {
-        self.verb().is_ok_and(|(kind, options)| {
-            kind == OperationKind::Preview || options.get("dryRun") == Some(&Value::Bool(true))
-        })
+        self.verb().is_ok_and(|(kind, options)| kind.is_dry(options))
+    }
+}
+
+impl OperationBeside {
+    /// Says what is run, with which options.
+    ///
+    /// # Errors
+    /// A text when nothing is run, or more than one thing.
+    pub fn verb(&self) -> Result<(OperationKind, &Map<String, Value>), String> {
+        only_verb([&self.preview, &self.update, &self.refresh, &self.destroy])
+    }
+}
+
+/// Returns the only verb that has options.
+fn only_verb(
+    options: [&Option<Map<String, Value>>; 4],
+) -> Result<(OperationKind, &Map<String, Value>), String> {
+    let kinds = [
+        OperationKind::Preview,
+        OperationKind::Update,
+        OperationKind::Refresh,
+        OperationKind::Destroy,
+    ];
+    let mut verbs = kinds
+        .into_iter()
+        .zip(options)
+        .filter_map(|(kind, options)| Some((kind, options.as_ref()?)));
+    match (verbs.next(), verbs.next()) {
+        (Some(verb), None) => Ok(verb),
+        _ => Err("an operation needs exactly one of preview, update, refresh and destroy".into()),
     }
 }

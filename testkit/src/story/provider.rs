@@ -25,6 +25,18 @@ pub struct PackageScript {
     pub declines_secrets: bool,
     /// Whether the provider has no method that deletes.
     pub without_delete: bool,
+    /// Set when the provider is a server of its own instead of code in the actor.
+    pub served: Option<Serving>,
+}
+
+/// How the engine reaches a provider that is a server of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Serving {
+    /// At the address that the host's resolver names.
+    Address,
+    /// As a plugin process: each process that the engine starts names the port of the one server.
+    Process,
 }
 
 impl PackageScript {
@@ -90,6 +102,8 @@ pub struct CallRule {
     pub preview: Option<bool>,
     /// Labels of the trace that must have happened before the call is answered.
     pub wait_for: Vec<String>,
+    /// Lines that a served provider logs at the engine then, one after the other.
+    pub log: Vec<LogLine>,
     /// Never answers.
     pub hang: bool,
     /// Answers only after the provider was cancelled, with the status `cancelled`.
@@ -98,6 +112,18 @@ pub struct CallRule {
     pub fail: Option<FailureScript>,
     /// Members of the answer that replace the usual ones.
     pub answer: Option<Map<String, Value>>,
+}
+
+/// A line that a provider logs at the engine.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct LogLine {
+    /// The message; `{root}` in it stands for what `GetRootResource` returns.
+    pub message: String,
+    /// The severity; `info` when left out.
+    pub severity: Option<String>,
+    /// Whether the line has the URN of the call's resource.
+    pub urn: bool,
 }
 
 /// How a call fails.

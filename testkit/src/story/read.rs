@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{PACKAGE, PackageScript, Statement, StatementKind, Story};
+use super::{CallRule, PACKAGE, PackageScript, Statement, StatementKind, Story};
 
 /// Why a story cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +77,65 @@ fn check(story: &Story) -> Result<(), String> {
         operation.verb()?;
         check_program(operation.program.as_deref().unwrap_or_default())?;
         check_program(&operation.add)?;
+    }
+    check_served(story)?;
+    check_beside(story)
+}
+
+/// Only a served provider logs. It declares nothing that a provider in the actor may declare.
+fn check_served(story: &Story) -> Result<(), String> {
+    for (package, script) in &story.packages {
+        let is_special = script.waits_for_registrations || script.limits().is_some();
+        if script.served.is_some() && is_special {
+            return Err(format!(
+                "the package {package} is served: it has no waitsForRegistrations, declinesSecrets or withoutDelete"
+            ));
+        }
+    }
+    let of_operations = story
+        .operations
+        .iter()
+        .map(|operation| (PACKAGE, &operation.calls));
+    let of_packages = story
+        .packages
+        .iter()
+        .map(|(name, script)| (name.as_str(), &script.calls));
+    for (package, rules) in of_operations.chain(of_packages) {
+        let is_served = story
+            .packages
+            .get(package)
+            .is_some_and(|script| script.served.is_some());
+        let logs = |rule: &&CallRule| !rule.log.is_empty();
+        if let Some(rule) = rules.iter().find(logs).filter(|_| !is_served) {
+            return Err(format!(
+                "`{}` logs, but the package {package} is not served",
+                rule.on
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Operations beside need a stack beside; the two stacks share neither state that the director keeps nor a process to kill.
+fn check_beside(story: &Story) -> Result<(), String> {
+    let besides = story.operations.iter().filter(|it| it.beside.is_some());
+    let Some(stack) = &story.beside else {
+        return match besides.count() {
+            0 => Ok(()),
+            _ => Err("an operation beside needs a stack beside".into()),
+        };
+    };
+    check_program(&stack.program)?;
+    if story.supplied {
+        return Err("a story with a stack beside cannot be supplied with its state".into());
+    }
+    for operation in besides {
+        if operation.kill.is_some() {
+            return Err("an operation with one beside cannot be killed".into());
+        }
+        if let Some(beside) = &operation.beside {
+            beside.verb()?;
+        }
     }
     Ok(())
 }

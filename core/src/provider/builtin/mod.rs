@@ -144,7 +144,6 @@ fn object(entries: impl IntoIterator<Item = (&'static str, PropertyValue)>) -> P
     entries.into_iter().collect()
 }
 
-#[async_trait]
 impl Provider for BuiltinProvider {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

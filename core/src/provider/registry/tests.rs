@@ -14,7 +14,6 @@ use crate::{
 /// Replaces all that it manages when its configuration changes; one that is asked for trouble fails.
 struct Strict;
 
-#[async_trait]
 impl Provider for Strict {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
         Ok(Capabilities::all())

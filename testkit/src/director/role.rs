@@ -1,0 +1,103 @@
+//! Roles: the operation of a story, and the one on the stack beside it that runs at the same time.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::stage::{Changing, config};
+use crate::{
+    script::CallRecord,
+    story::{
+        Expectation, OperationBeside, OperationKind, STACK, STACK_BESIDE, StackBeside, Statement, Story,
+        StoryOperation,
+    },
+};
+
+/// One operation that is played.
+pub(super) struct Role<'a> {
+    pub(super) stack: &'static str,
+    pub(super) kind: OperationKind,
+    pub(super) dry: bool,
+    /// What the actor is asked to start.
+    pub(super) start: Value,
+    /// Labels that must have happened before it starts.
+    pub(super) after: &'a [String],
+    pub(super) program: &'a [Statement],
+    pub(super) config: Value,
+    pub(super) expect: &'a Expectation,
+    /// Texts of the stack that are secret.
+    pub(super) secrets: Vec<String>,
+}
+
+impl<'a> Role<'a> {
+    /// Returns the role of the story's own stack.
+    pub(super) fn own(
+        story: &Story,
+        operation: &'a StoryOperation,
+        start: Value,
+        changing: &'a Changing,
+    ) -> Result<Self, String> {
+        let (kind, _) = operation.verb()?;
+        Ok(Self {
+            stack: STACK,
+            kind,
+            dry: operation.is_dry(),
+            start,
+            after: &[],
+            program: &changing.program,
+            config: changing.config(),
+            expect: &operation.expect,
+            secrets: story.secret_texts(),
+        })
+    }
+
+    /// Returns the role of the stack beside.
+    pub(super) fn beside(
+        stack: &'a StackBeside,
+        operation: &'a OperationBeside,
+        number: usize,
+    ) -> Result<Self, String> {
+        let (kind, options) = operation.verb()?;
+        Ok(Self {
+            stack: STACK_BESIDE,
+            kind,
+            dry: kind.is_dry(options),
+            start: json!({
+                "stack": STACK_BESIDE, "operation": kind.name(), "number": number, "options": options,
+            }),
+            after: &operation.after,
+            program: &stack.program,
+            config: config(&stack.config),
+            expect: &operation.expect,
+            secrets: stack.secret_texts(),
+        })
+    }
+
+    /// Names the operation, of which `place` is the story's own.
+    pub(super) fn place(&self, place: &str) -> String {
+        match self.stack {
+            STACK => place.to_owned(),
+            _ => format!("{place}, beside"),
+        }
+    }
+
+    /// Returns the calls without those about resources of the other stack.
+    pub(super) fn calls(&self, mut calls: Vec<CallRecord>) -> Vec<CallRecord> {
+        let start = format!("urn:pulumi:{}::", self.stack);
+        calls.retain(|call| {
+            let urn = call.request["urn"].as_str().unwrap_or_default();
+            urn.is_empty() || urn.starts_with(&start)
+        });
+        calls
+    }
+
+    /// Returns files of the store without those of the other stack.
+    pub(super) fn files(&self, mut files: Vec<String>) -> Vec<String> {
+        let other = if self.stack == STACK { STACK_BESIDE } else { STACK };
+        files.retain(|file| {
+            let mut parts = Path::new(file).components();
+            !parts.any(|part| part.as_os_str().to_string_lossy().split('.').next() == Some(other))
+        });
+        files
+    }
+}

@@ -1,0 +1,91 @@
+//! Messages of a provider's calls: requests as stories see them, and answers of stories as the wire has them.
+
+use serde_json::{Value, json};
+use stackwright::property::{
+    json::PlainMap,
+    wire::{DecodeOptions, EncodeOptions, from_struct, to_struct},
+};
+use stackwright_proto::{
+    pulumirpc::{self as rpc, diff_response::DiffChanges},
+    values::Struct,
+};
+use tonic::Status;
+
+use crate::provider::plain;
+
+/// Returns properties in plain JSON form; null where there are none.
+pub(super) fn read(message: Option<Struct>) -> Result<Value, Status> {
+    let Some(message) = message else {
+        return Ok(Value::Null);
+    };
+    let properties = from_struct(message, &DecodeOptions::all("properties"));
+    let properties = properties.map_err(|error| Status::invalid_argument(error.message().to_owned()))?;
+    Ok(plain(properties))
+}
+
+pub(super) fn write(properties: &Value) -> Result<Option<Struct>, Status> {
+    if properties.is_null() {
+        return Ok(None);
+    }
+    let properties: PlainMap = serde_json::from_value(properties.clone())
+        .map_err(|error| Status::internal(format!("the story answers nonsense: {error}")))?;
+    let message = to_struct(&properties.0, &EncodeOptions::all("properties"));
+    message
+        .map(Some)
+        .map_err(|error| Status::internal(error.message().to_owned()))
+}
+
+pub(super) fn text(answer: &Value, name: &str) -> String {
+    answer[name].as_str().unwrap_or_default().to_owned()
+}
+
+fn texts(answer: &Value, name: &str) -> Vec<String> {
+    let texts = answer[name].as_array().into_iter().flatten();
+    texts.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+pub(super) fn failures(answer: &Value) -> Vec<rpc::CheckFailure> {
+    let failures = answer["failures"].as_array().into_iter().flatten();
+    let failure = |failure: &Value| rpc::CheckFailure {
+        property: text(failure, "property"),
+        reason: text(failure, "reason"),
+    };
+    failures.map(failure).collect()
+}
+
+pub(super) fn check(request: rpc::CheckRequest) -> Result<Value, Status> {
+    Ok(json!({
+        "urn": request.urn, "type": request.r#type, "name": request.name,
+        "olds": read(request.olds)?, "news": read(request.news)?,
+    }))
+}
+
+pub(super) fn checked(answer: &Value) -> Result<rpc::CheckResponse, Status> {
+    Ok(rpc::CheckResponse {
+        inputs: write(&answer["inputs"])?,
+        failures: failures(answer),
+    })
+}
+
+pub(super) fn diff(request: rpc::DiffRequest) -> Result<Value, Status> {
+    Ok(json!({
+        "urn": request.urn, "type": request.r#type, "name": request.name, "id": request.id,
+        "oldInputs": read(request.old_inputs)?, "oldOutputs": read(request.olds)?,
+        "news": read(request.news)?, "ignoreChanges": request.ignore_changes,
+    }))
+}
+
+pub(super) fn compared(answer: &Value) -> rpc::DiffResponse {
+    let changes = match answer["changes"].as_str() {
+        Some("none") => DiffChanges::DiffNone,
+        Some("some") => DiffChanges::DiffSome,
+        _ => DiffChanges::DiffUnknown,
+    };
+    rpc::DiffResponse {
+        changes: changes.into(),
+        replaces: texts(answer, "replaces"),
+        diffs: texts(answer, "diffs"),
+        delete_before_replace: answer["deleteBeforeReplace"] == json!(true),
+        ..rpc::DiffResponse::default()
+    }
+}

@@ -1,0 +1,95 @@
+//! Served providers of stories: gRPC servers on loopback, which the engine reaches at an address or as plugin processes.
+
+mod message;
+mod server;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use serde_json::{Map, Value, json};
+use stackwright_proto::pulumirpc::resource_provider_server::ResourceProviderServer;
+use tokio::task::AbortHandle;
+use tokio_stream::wrappers::TcpListenerStream;
+
+use crate::{
+    script::{Providers, Scene},
+    story::{PackageScript, Serving},
+};
+
+use server::Served;
+
+/// The scene that calls belong to.
+type Stage = Arc<Mutex<Option<Arc<Scene>>>>;
+
+/// The served providers of one story; dropping it ends them.
+#[derive(Default)]
+pub struct Plugins {
+    /// By package: the address that the resolver names.
+    addresses: Map<String, Value>,
+    /// By package: the command that starts a process.
+    commands: Map<String, Value>,
+    stage: Stage,
+    servers: Vec<AbortHandle>,
+}
+
+impl Plugins {
+    /// Serves the packages whose scripts say so.
+    ///
+    /// # Errors
+    /// When nothing can be listened on.
+    pub async fn serve(
+        packages: &BTreeMap<String, PackageScript>,
+        providers: &Arc<Providers>,
+    ) -> Result<Self, String> {
+        let mut plugins = Self::default();
+        let served = |(package, script): (_, &PackageScript)| Some((package, script.served?));
+        for (package, serving) in packages.iter().filter_map(served) {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+            let listener = listener.map_err(|error| format!("cannot serve {package}: {error}"))?;
+            let address = listener.local_addr().map_err(|error| error.to_string())?;
+            let provider = Served::new(package, Arc::clone(providers), Arc::clone(&plugins.stage));
+            let server = tonic::transport::Server::builder()
+                .add_service(ResourceProviderServer::new(provider))
+                .serve_with_incoming(TcpListenerStream::new(listener));
+            plugins.servers.push(tokio::spawn(server).abort_handle());
+            match serving {
+                Serving::Address => plugins
+                    .addresses
+                    .insert(package.clone(), address.to_string().into()),
+                Serving::Process => plugins.commands.insert(package.clone(), command(address.port())),
+            };
+        }
+        Ok(plugins)
+    }
+
+    /// Lets calls belong to a scene from here on.
+    pub fn enter(&self, scene: &Arc<Scene>) {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
+    }
+
+    /// Returns the addresses at which providers listen, by package.
+    #[must_use]
+    pub fn addresses(&self) -> &Map<String, Value> {
+        &self.addresses
+    }
+
+    /// Returns the commands that start processes, by package.
+    #[must_use]
+    pub fn commands(&self) -> &Map<String, Value> {
+        &self.commands
+    }
+}
+
+impl Drop for Plugins {
+    fn drop(&mut self) {
+        self.servers.iter().for_each(AbortHandle::abort);
+    }
+}
+
+/// Returns the command of a process that names the server's port as its own, and goes on until the engine ends it.
+fn command(port: u16) -> Value {
+    let script = format!("echo {port}; exec sleep 600");
+    json!({ "program": "/bin/sh", "arguments": ["-c", script, "plugin"] })
+}
