@@ -24,32 +24,32 @@ fn goal(name: &str, aliases: Vec<Alias>) -> Goal {
     }
 }
 
-fn base(names: &[&str]) -> Base {
+fn base(names: &[&str]) -> Arc<Base> {
     let record = |name: &&str| Arc::new(ResourceState::new(urn(name), TYPE.into(), true));
     let ledger = Ledger::new(Snapshot {
         resources: names.iter().map(record).collect(),
         ..Snapshot::default()
     });
-    Base::new(ledger.records().cloned().collect()).unwrap()
+    Arc::new(Base::new(ledger.records().cloned().collect()).unwrap())
 }
 
 #[test]
 fn no_registration_waits_for_one_whose_claim_was_refused() {
     let base = base(&["old"]);
-    let claims = Claims::default();
-    let claim = |goal: &Goal| claims.claim(goal, None, "dev", "shop", &base);
+    let claims = Arc::new(Claims::new("dev", "shop", &base, Control::default()));
+    let claim = |goal: &Goal| claims.claim(goal, None);
     let former = vec![Alias::Urn(urn("old"))];
-    claim(&goal("first", former.clone())).unwrap();
+    let _first = claim(&goal("first", former.clone())).unwrap();
     // Refused because of the URN itself, and because of an alias.
     assert!(matches!(
         claim(&goal("old", Vec::new())),
-        Err(Refusal::TakenAsAlias { .. })
+        Err(ClaimError::TakenAsAlias { .. })
     ));
     assert!(matches!(
         claim(&goal("second", former)),
-        Err(Refusal::DuplicateAlias { .. })
+        Err(ClaimError::DuplicateAlias { .. })
     ));
     let last = claim(&goal("last", Vec::new())).unwrap();
-    let waiting = claims.wait_for(&last.urn, vec![urn("old"), urn("second")]);
-    assert_eq!(waiting.now_or_never(), Some(Awaited::Ready));
+    let waiting = claims.wait_for(last.urn(), vec![urn("old"), urn("second")]);
+    assert_eq!(waiting.now_or_never(), Some(Ok(())));
 }

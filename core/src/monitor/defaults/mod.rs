@@ -13,7 +13,7 @@ use smol_str::SmolStr;
 
 use crate::{
     error::Error,
-    generator::Unanswered,
+    generator::RunEnded,
     monitor::RunInfo,
     monitor::{Monitor, PackageChoice, Registration, WireStatus, register::Refused},
     provider::settings::ProviderSettings,
@@ -180,7 +180,7 @@ impl Monitor {
         match started {
             Started::Ready(serving) => Ok(Some(serving)),
             Started::Failed => Ok(None),
-            Started::Ending => Err(Refused::Unanswered(Unanswered::Ending)),
+            Started::Ending => Err(Refused::Unanswered(RunEnded)),
         }
     }
 
@@ -242,9 +242,7 @@ impl Monitor {
         };
         match what {
             // The program does not hear of it: the deployment fails.
-            Wanted::Resource(urn) => {
-                Refused::Unanswered(self.0.generator.bail(Some(urn), text(urn.as_str())))
-            }
+            Wanted::Resource(urn) => Refused::Unanswered(self.0.generator.bail(urn, text(urn.as_str()))),
             Wanted::Read(_, token) | Wanted::Token(token) => WireStatus::unknown(text(token)).into(),
         }
     }

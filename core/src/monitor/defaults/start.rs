@@ -5,7 +5,7 @@ use futures::future::{BoxFuture, FutureExt as _, Shared};
 use super::{Serving, Wanted, configuration, name::default_name};
 use crate::{
     executor::Failure,
-    generator::Unanswered,
+    generator::RunEnded,
     monitor::Monitor,
     provider::settings::ProviderSettings,
     resource::{Goal, ProviderReference},
@@ -46,7 +46,7 @@ impl Monitor {
         let control = self.0.generator.executor().control().clone();
         let start = task.map(move |started| match started {
             Ok(Ok(started)) => started,
-            Ok(Err(Unanswered::Ending)) => Started::Ending,
+            Ok(Err(RunEnded)) => Started::Ending,
             Err(error) => {
                 control.fail(Failure::Fatal(error), true);
                 Started::Ending
@@ -59,7 +59,7 @@ impl Monitor {
         &self,
         settings: ProviderSettings,
         first_user: Option<Urn>,
-    ) -> Result<Started, Unanswered> {
+    ) -> Result<Started, RunEnded> {
         let inputs = settings.write(configuration::inputs(&settings.package, &self.0.run));
         let goal = Box::new(Goal {
             resource_type: TypeToken::provider_of(&settings.package),
