@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     generator::{Purpose, RunEnded, context::Context, steps::untargeted},
+    resource::ResourceState,
     state::{EdgeKind, StateRef},
     urn::Urn,
 };
@@ -50,13 +51,12 @@ pub(super) async fn adopt_needs(context: &Context, record: &StateRef) -> Result<
 
 /// Adopts, before the record at `position`, the old copy of its provider if this run has replaced that.
 pub(super) async fn adopt_replaced_provider(context: &Context, position: usize) -> Result<(), RunEnded> {
-    let Context {
-        base, replacements, ..
-    } = context;
+    let (base, replacements) = (&context.base, &context.replacements);
     for (need, kind) in base.graph().dependencies(position) {
+        let record = &base.records()[need];
         if kind == EdgeKind::Provider
-            && is_meant(context, position, need, kind)
-            && let Some(copy) = replacements.copy_of(base.records()[need].id)
+            && is_provider_of(&record.state, &base.records()[position].state)
+            && let Some(copy) = replacements.copy_of(record.id)
         {
             adopt_copy(context, &copy).await?;
         }
@@ -90,20 +90,19 @@ fn is_meant(context: &Context, user: usize, need: usize, kind: EdgeKind) -> bool
     if kind != EdgeKind::Provider {
         return !state.delete && state.view_of.is_none();
     }
-    // A provider reference has an id as well, which tells an old copy from the record in use.
-    let reference = records[user].state.provider.rsplit_once("::");
-    reference.is_some_and(|(_, id)| id == state.id.as_str())
+    is_provider_of(state, &records[user].state)
+}
+
+/// Tells whether the provider reference of `user` means this record: its id tells an old copy from the record in use.
+pub(super) fn is_provider_of(provider: &ResourceState, user: &ResourceState) -> bool {
+    let reference = user.provider.rsplit_once("::");
+    reference.is_some_and(|(_, id)| id == provider.id.as_str())
 }
 
 /// Returns the positions of what the record at `position` needs, directly or not, as far as the run has not dealt with it;
 /// each after what it needs itself.
 fn untouched_needs(context: &Context, position: usize) -> BTreeSet<usize> {
-    let Context {
-        base,
-        claims,
-        replacements,
-        ..
-    } = context;
+    let (base, claims, replacements) = (&context.base, &context.claims, &context.replacements);
     let mut needs = BTreeSet::new();
     let mut pending = vec![position];
     while let Some(user) = pending.pop() {

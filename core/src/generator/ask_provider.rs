@@ -90,9 +90,7 @@ pub(super) async fn diff(
     new: &ResourceState,
     is_targeted: bool,
 ) -> Result<Difference, RunEnded> {
-    let Context {
-        run, claims, options, ..
-    } = context;
+    let (run, claims, options) = (&context.run, &context.claims, &context.options);
     let (urn, old) = (&registering.urn, &*old.state);
     let is_replaced = |other: &Urn| claims.is_replaced(other);
     match forced(old, new, is_targeted, run.executor.is_preview(), is_replaced) {

@@ -43,11 +43,7 @@ pub(super) async fn delete_first(
     let mut steps = Vec::with_capacity(hosts.len());
     steps.push(deletion_of_root(context, old, difference).await?);
     for (dependent, host) in dependents.iter().zip(&hosts[ROOT + 1..]) {
-        let mut step = deletion_of(context, dependent, &deleted).await?;
-        if let Some(step) = &mut step {
-            step.detail.goes_along = host.is_some();
-        }
-        steps.push(step);
+        steps.push(deletion_of(context, dependent, &deleted, host.is_some()).await?);
     }
     let creation = create_after_delete(old, &new, registering.provider.clone(), difference);
     // Nothing is deleted unless the plan allows all of it.
@@ -78,7 +74,7 @@ struct Deletions<'a> {
 
 impl Deletions<'_> {
     /// Runs the deletions, each after those of its dependents. A dependent is released when its own deletion has ended,
-    /// whatever the others come to; one that is deleted with its host, when that has been deleted.
+    /// regardless of the others; one that is deleted with its host, when that has been deleted.
     async fn run(&mut self, executor: &Executor) -> Result<(), StepFailure> {
         let mut deleted_with: Vec<Vec<(usize, Step)>> = vec![Vec::new(); self.steps.len()];
         while let Some(step) = self.steps.pop() {
@@ -147,24 +143,23 @@ fn deleted_set<'a>(root: &'a StateRef, dependents: &'a [Dependent], ignore_prote
     deleted
 }
 
+/// Returns the deletion of a dependent.
 async fn deletion_of(
     context: &Context,
     dependent: &Dependent,
     deleted: &DeletedSet<'_>,
+    is_hosted: bool,
 ) -> Result<Option<Step>, RunEnded> {
-    let record = &dependent.record;
-    let provider = context.providers.of_record(record).await?;
+    let Dependent { record, keys } = dependent;
     let op = deletion_op(&record.state);
     let detail = StepDetail {
         replacing: op == StepOp::DeleteReplaced,
         deleted_with_gone: deleted.has_host_of(&record.state, record.state.delete),
+        goes_along: is_hosted,
         ..StepDetail::default()
     };
-    let step = Step::new(op, Some(record.clone()), None);
-    Ok(step.map(|step| {
-        let step = step.with_provider(provider).with_detail(detail);
-        step.with_diff(dependent.keys.clone(), Vec::new(), None)
-    }))
+    let step = deletion(context, record, op, detail).await?;
+    Ok(step.map(|step| step.with_diff(keys.clone(), Vec::new(), None)))
 }
 
 /// Returns the deletion of the resource itself, unless a former run has deleted it.
@@ -176,13 +171,23 @@ async fn deletion_of_root(
     if old.state.pending_replacement {
         return Ok(None);
     }
-    let provider = context.providers.of_record(old).await?;
     let detail = StepDetail {
         replacing: true,
         ..StepDetail::default()
     };
-    let step = Step::new(StepOp::DeleteReplaced, Some(old.clone()), None);
-    Ok(step.map(|step| difference.describe(step.with_provider(provider).with_detail(detail))))
+    let step = deletion(context, old, StepOp::DeleteReplaced, detail).await?;
+    Ok(step.map(|step| difference.describe(step)))
+}
+
+async fn deletion(
+    context: &Context,
+    record: &StateRef,
+    op: StepOp,
+    detail: StepDetail,
+) -> Result<Option<Step>, RunEnded> {
+    let provider = context.providers.of_record(record).await?;
+    let step = Step::new(op, Some(record.clone()), None);
+    Ok(step.map(|step| step.with_provider(provider).with_detail(detail)))
 }
 
 /// Decides how a dependent is deleted: without replacement if it is an old copy.

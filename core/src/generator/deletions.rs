@@ -208,10 +208,8 @@ fn still_needed(context: &Context) -> FxHashSet<usize> {
 /// Refuses deletions of records with delete hooks, which only their program can run.
 fn refuse_hooked(context: &Context, pending: &[PendingDeletion]) -> crate::error::Result<()> {
     let mut refused = false;
-    for PendingDeletion { record, op, .. } in pending {
-        if !matches!(op, StepOp::Delete | StepOp::DeleteReplaced) {
-            continue;
-        }
+    let deletes = |op| matches!(op, StepOp::Delete | StepOp::DeleteReplaced);
+    for PendingDeletion { record, .. } in pending.iter().filter(|deletion| deletes(deletion.op)) {
         let names: Vec<&str> = record.state.options.delete_hooks().collect();
         if names.is_empty() {
             continue;
@@ -224,10 +222,10 @@ fn refuse_hooked(context: &Context, pending: &[PendingDeletion]) -> crate::error
         context.run.report(&record.state.urn, text);
         refused = true;
     }
-    if !refused {
-        return Ok(());
+    match refused {
+        true => Err(Error::new(ErrorKind::Failed, Message::DeleteHooksWithoutProgram)),
+        false => Ok(()),
     }
-    Err(Error::new(ErrorKind::Failed, Message::DeleteHooksWithoutProgram))
 }
 
 /// Deletes records of the base, each before what it depends on.

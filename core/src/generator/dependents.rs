@@ -30,9 +30,7 @@ pub(super) async fn dependents_to_replace<'a>(
     urn: &Urn,
     root: &StateRef,
 ) -> Result<(Reservation<'a>, Vec<Dependent>), RunEnded> {
-    let Context {
-        run, base, claims, ..
-    } = context;
+    let (run, base, claims) = (&context.run, &context.base, &context.claims);
     let records = base.records();
     let position = base.position(&root.state.urn);
     let candidates = position.map(|position| base.graph().transitive_dependents(&[position], false));
@@ -235,7 +233,7 @@ mod tests {
             ),
             (
                 state("a", |state| {
-                    state.provider = format!("{}::id", urn("root")).into()
+                    state.provider = format!("{}::id", urn("root")).into();
                 }),
                 Dependence::By("provider"),
             ),

@@ -78,9 +78,7 @@ impl Generator {
         urn: &Urn,
         goal: &Goal,
     ) -> Result<Option<RegisterOutcome>, RunEnded> {
-        let Context {
-            run, base, claims, ..
-        } = &self.context;
+        let (run, base, claims) = (&self.context.run, &self.context.base, &self.context.claims);
         let needs = dependencies_of(goal);
         for need in &needs {
             adopt_provider(&self.context, need).await?;
@@ -276,9 +274,7 @@ impl Generator {
     /// Not an `async fn`, which would hold its arguments twice: very many run at the same time.
     fn run(&self, chain: StepChain) -> impl Future<Output = Result<RegisterOutcome, RunEnded>> + Send {
         let context = &self.context;
-        let Context {
-            run, claims, plans, ..
-        } = context;
+        let (run, claims, plans) = (&context.run, &context.claims, &context.plans);
         let StepChain { urn, old, new, .. } = chain;
         let mut steps = Vec::with_capacity(chain.steps.len());
         steps.extend(chain.steps.into_iter().flatten());

@@ -34,12 +34,7 @@ pub(super) async fn import(
     registering: &Registering,
     is_deleted: bool,
 ) -> Result<ControlFlow<RegisterOutcome, StateRef>, RunEnded> {
-    let Context {
-        run,
-        plans,
-        replacements,
-        ..
-    } = context;
+    let (run, plans, replacements) = (&context.run, &context.plans, &context.replacements);
     let Registering { urn, old, goal, .. } = registering;
     let new = Arc::new(new_state(goal, urn.clone(), None));
     let replaced = old.as_ref().filter(|_| !is_deleted);

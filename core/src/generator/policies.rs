@@ -34,28 +34,26 @@ impl PolicyChecks {
                 let question = async {
                     let rewriting = pack.remediate(&subject, &new.inputs).await?;
                     if let Some(inputs) = &rewriting.inputs {
-                        let heeded = self.run.executor.heed("inputs", inputs);
-                        heeded.map_err(|fault| pack.nonsense("Remediate", &fault))?;
+                        let valid = self.run.executor.heed("inputs", inputs);
+                        valid.map_err(|fault| pack.nonsense("Remediate", &fault))?;
                     }
                     Ok(rewriting)
                 };
                 self.run.ask(urn, None, question).await?
             };
-            let mut found = Vec::new();
-            for told in &rewriting.told {
-                found.push(match told {
-                    Ok(remediation) => remediation.name.policy.as_str(),
-                    Err(violation) => violation.name.policy.as_str(),
-                });
-            }
+            let found = rewriting.told.iter().map(|result| match result {
+                Ok(remediation) => remediation.name.policy.as_str(),
+                Err(violation) => violation.name.policy.as_str(),
+            });
+            let found: Vec<_> = found.collect();
             let findings = pack.findings(
                 PolicyQuestion::Remediate,
                 Some(urn),
                 &found,
                 &rewriting.not_applicable,
             );
-            for told in rewriting.told {
-                self.emit(match told {
+            for result in rewriting.told {
+                self.emit(match result {
                     Ok(remediation) => EventPayload::PolicyRemediation(Arc::new(remediation)),
                     Err(violation) => EventPayload::PolicyViolation(Arc::new(violation)),
                 });

@@ -125,13 +125,8 @@ async fn keep_until_end(
         external: old.state.external,
         ..new_state(goal, urn.clone(), Some(&old.state))
     });
-    Ok(StepChain {
-        urn: urn.clone(),
-        steps: vec![step(StepOp::Same, Some(&old), &new, provider)],
-        old: Some(old),
-        new,
-        is_checked: false,
-    })
+    let same = step(StepOp::Same, Some(&old), &new, provider);
+    Ok(StepChain::new(urn, Some(&old), new, vec![same]))
 }
 
 /// Tells whether a package's provider manages the resource that the goal asks for.

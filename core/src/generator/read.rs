@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::{
     Claim, ClaimGuard, Generator, Purpose, RegisterOutcome, RunEnded,
     build::new_state,
-    context::Context,
     steps::step,
     targets::{needs_skipped, resolve_former_urns, skip_create},
 };
@@ -41,9 +40,7 @@ impl Generator {
         id: ResourceId,
     ) -> Result<RegisterOutcome, RunEnded> {
         let context = &self.context;
-        let Context {
-            run, claims, plans, ..
-        } = context;
+        let (run, claims, plans) = (&context.run, &context.claims, &context.plans);
         let purpose = context.options.purpose;
         let Claim { urn, old } = claim;
         if id.is_empty() {

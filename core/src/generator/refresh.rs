@@ -64,11 +64,9 @@ pub(super) async fn refresh_registered(
 /// Reads the records that the program has not registered; one that cannot be read does not stop the others. Failures have
 /// been reported when this returns; the control tells whether there were any.
 pub(super) async fn refresh_leftovers(context: &Context) -> std::result::Result<(), RunEnded> {
-    let Context {
-        run, base, claims, ..
-    } = context;
+    let (run, base, claims) = (&context.run, &context.base, &context.claims);
     let targeting = context.options.targeting.as_ref();
-    let selected = targeting.map(|targeting| targeting.selected(base.records()));
+    let selected = targeting.map(|targeting| targeting.chosen(base.records()));
     let is_selected = |position: usize| selected.as_ref().is_none_or(|selected| selected[position]);
     // An old copy is left to the update that deletes it.
     let left = base.records().iter().enumerate().filter(|(_, record)| {

@@ -31,13 +31,7 @@ impl Registering {
 
     /// Names the steps that lead to `new`.
     pub(super) fn chain(&self, new: Arc<ResourceState>, steps: Vec<Option<Step>>) -> StepChain {
-        StepChain {
-            urn: self.urn.clone(),
-            old: self.old.clone(),
-            new,
-            steps,
-            is_checked: false,
-        }
+        StepChain::new(&self.urn, self.old.as_ref(), new, steps)
     }
 }
 
@@ -58,4 +52,21 @@ pub(super) struct StepChain {
     pub(super) steps: Vec<Option<Step>>,
     /// The plan allows the steps: this was checked before something was deleted for them.
     pub(super) is_checked: bool,
+}
+
+impl StepChain {
+    pub(super) fn new(
+        urn: &Urn,
+        old: Option<&StateRef>,
+        new: Arc<ResourceState>,
+        steps: Vec<Option<Step>>,
+    ) -> Self {
+        Self {
+            urn: urn.clone(),
+            old: old.cloned(),
+            new,
+            steps,
+            is_checked: false,
+        }
+    }
 }

@@ -55,21 +55,24 @@ impl CountedCall {
 impl Run {
     /// Reports an error of a resource and ends the run.
     pub(super) fn bail(&self, urn: &Urn, message: impl Into<Text>) -> RunEnded {
-        self.bail_because(urn, message, None)
+        let error = Error::new(ErrorKind::Failed, self.report(urn, message));
+        self.end(error.with_urn(urn.clone()))
     }
 
-    /// Reports an error with its cause and ends the run.
-    pub(super) fn bail_because(
+    /// Reports an error with its cause and ends the run; after a cancellation, which explains any error, nothing is reported.
+    pub(super) fn bail_unless_cancelled(
         &self,
         urn: &Urn,
         message: impl Into<Text>,
         cause: Option<&Error>,
     ) -> RunEnded {
-        let error = Error::new(ErrorKind::Failed, self.report(urn, message));
-        let error = match cause {
-            Some(cause) => error.with_facts_of(cause),
-            None => error,
-        };
+        if self.executor.control().is_cancelled() {
+            return RunEnded;
+        }
+        let mut error = Error::new(ErrorKind::Failed, self.report(urn, message));
+        if let Some(cause) = cause {
+            error = error.with_facts_of(cause);
+        }
         self.end(error.with_urn(urn.clone()))
     }
 
@@ -187,18 +190,5 @@ impl Run {
             answer = answer => Ok(answer),
             () = self.executor.terminated() => Err(RunEnded),
         }
-    }
-
-    /// Reports an error and ends the run; after a cancellation, which explains any error, nothing is reported.
-    pub(super) fn bail_unless_cancelled(
-        &self,
-        urn: &Urn,
-        message: impl Into<Text>,
-        cause: Option<&Error>,
-    ) -> RunEnded {
-        if self.executor.control().is_cancelled() {
-            return RunEnded;
-        }
-        self.bail_because(urn, message, cause)
     }
 }

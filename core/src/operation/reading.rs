@@ -49,7 +49,7 @@ impl OperationRun {
         targeting: Option<&Targeting>,
         reading: Reading,
     ) -> Result<Arc<Base>> {
-        let chosen = targeting.map(|targeting| targeting.selected(base.records()));
+        let chosen = targeting.map(|targeting| targeting.chosen(base.records()));
         let is_chosen = |position: usize| chosen.as_ref().is_none_or(|chosen| chosen[position]);
         let records = base.records().iter().enumerate();
         let wanted = records.filter(|(position, record)| {

@@ -35,7 +35,7 @@ impl OperationRun {
     ) {
         let Some(targeting) = targeting else { return };
         let targets = std::iter::once(("targets", &targeting.targets));
-        for (option, set) in targets.chain(targeting.excluded_and_replaced()) {
+        for (option, set) in targets.chain(targeting.spared_and_replaced()) {
             for glob in set.idle_globs(resources.clone()) {
                 let text = format!("no resource matches '{glob}' of the option {}", told(option));
                 self.events.remark(Diagnostic::warning(text));
@@ -53,7 +53,7 @@ impl OperationRun {
         is_idle: impl Fn(&str) -> bool,
     ) {
         let Some(targeting) = targeting else { return };
-        for (option, set) in targeting.excluded_and_replaced() {
+        for (option, set) in targeting.spared_and_replaced() {
             for literal in set.literals().filter(|literal| is_idle(literal)) {
                 let text = format!("no resource matches '{literal}' of the option {}", told(option));
                 self.events.diagnostic(Diagnostic::warning(text));

@@ -1,6 +1,7 @@
 //! Reservations: a delete-before-replace reserves the records that it may delete, so that their registrations wait.
 
 use rustc_hash::FxHashSet;
+use tokio::sync::oneshot;
 
 use super::{Claims, End, State};
 use crate::{
@@ -93,42 +94,44 @@ impl Claims {
     /// Reserves those of `candidates` that this run has not dealt with, so that their registrations wait. While another
     /// reservation holds one of them this waits and holds none: two reservations never wait for each other.
     pub(crate) async fn reserve(&self, candidates: &[StateRef]) -> Result<Reservation<'_>, RunEnded> {
+        let reserving = self.unreserved(|state| match state.reserved_among(candidates) {
+            Some(other) => Err(other.turn()),
+            None => Ok(state.reserve(candidates)),
+        });
+        Ok(Reservation {
+            records: reserving.await?,
+            claims: self,
+            released: FxHashSet::default(),
+        })
+    }
+
+    /// Repeats `attempt`, which returns what it waits for while a reservation is in the way.
+    async fn unreserved<T>(
+        &self,
+        mut attempt: impl FnMut(&mut State) -> Result<T, oneshot::Receiver<()>>,
+    ) -> Result<T, RunEnded> {
         loop {
-            let turn = {
-                let mut state = self.state();
-                match state.reserved_among(candidates) {
-                    Some(other) => other.turn(),
-                    None => {
-                        return Ok(Reservation {
-                            claims: self,
-                            records: state.reserve(candidates),
-                            released: FxHashSet::default(),
-                        });
-                    }
-                }
-            };
-            self.turn(turn).await?;
+            let attempted = attempt(&mut self.state());
+            match attempted {
+                Ok(found) => return Ok(found),
+                Err(turn) => self.turn(turn).await?,
+            }
         }
     }
 
     /// Lets the registration of `urn` begin with its record once that is not reserved. Returns the replaced properties if
     /// a delete-before-replace has deleted the record.
     pub(crate) async fn begin(&self, urn: &Urn, record: &StateRef) -> Result<Option<Vec<String>>, RunEnded> {
-        loop {
-            let turn = {
-                let mut state = self.state();
-                match state.reserved.get_mut(&record.id).filter(|end| !end.is_done) {
-                    Some(end) => end.turn(),
-                    None => {
-                        if let Some(registration) = state.registrations.get_mut(urn) {
-                            registration.begun = true;
-                        }
-                        return Ok(state.deleted.get(&record.state.urn).cloned());
-                    }
-                }
-            };
-            self.turn(turn).await?;
-        }
+        let beginning = self.unreserved(|state| {
+            if let Some(end) = state.reserved.get_mut(&record.id).filter(|end| !end.is_done) {
+                return Err(end.turn());
+            }
+            if let Some(registration) = state.registrations.get_mut(urn) {
+                registration.begun = true;
+            }
+            Ok(state.deleted.get(&record.state.urn).cloned())
+        });
+        beginning.await
     }
 
     /// Tells whether a delete-before-replace has deleted a record in use that no registration has claimed since.

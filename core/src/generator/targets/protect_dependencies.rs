@@ -6,7 +6,7 @@ use super::Targeting;
 use crate::{
     generator::{
         RunEnded,
-        adopt::adopt_replaced_provider,
+        adopt::{adopt_replaced_provider, is_provider_of},
         context::Context,
         deletions::{PendingDeletion, RegisteredDeletion},
         steps::untargeted,
@@ -28,9 +28,7 @@ pub(in crate::generator) async fn protect_dependencies(
     let Some(targeting) = targeting.filter(|targeting| targeting.is_limited()) else {
         return Ok((pending, registered));
     };
-    let Context {
-        run, base, claims, ..
-    } = context;
+    let (run, base, claims) = (&context.run, &context.base, &context.claims);
     let named = named_records(context, targeting);
     let mut deletions = Deletions::new(context, targeting, &named, pending, registered);
     deletions.protect_needed();
@@ -119,9 +117,7 @@ fn needed_by(context: &Context, users: &[usize]) -> Vec<bool> {
             let record = &records[need];
             let is_copy = record.state.delete || replaced.contains(&record.id);
             let is_meant = if kind == EdgeKind::Provider {
-                // A provider reference has an id as well, which tells an old copy from the record in use.
-                let reference = records[user].state.provider.rsplit_once("::");
-                reference.is_some_and(|(_, id)| id == record.state.id.as_str())
+                is_provider_of(&record.state, &records[user].state)
             } else {
                 !is_copy || !is_live(context, &record.state.urn)
             };

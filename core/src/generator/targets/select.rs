@@ -130,7 +130,7 @@ impl Targets<'_> {
 
 impl Targeting {
     /// Tells for each of `records`, which are in the order of their dependencies, whether it is selected.
-    pub(crate) fn selected(&self, records: &[StateRef]) -> Vec<bool> {
+    pub(crate) fn chosen(&self, records: &[StateRef]) -> Vec<bool> {
         let follows = self.follows_dependents();
         let mut named: FxHashSet<&Urn> = FxHashSet::default();
         let mut selected = Vec::with_capacity(records.len());
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn without_limits_everything_is_worked_on() {
-        assert_eq!(Targeting::default().selected(&records()), [true; 4]);
+        assert_eq!(Targeting::default().chosen(&records()), [true; 4]);
     }
 
     #[test]
@@ -207,9 +207,9 @@ mod tests {
             targets: set(&["a"]),
             ..Targeting::default()
         };
-        assert_eq!(targeting.selected(&records()), [true, false, false, false]);
+        assert_eq!(targeting.chosen(&records()), [true, false, false, false]);
         targeting.target_dependents = true;
-        assert_eq!(targeting.selected(&records()), [true, true, true, false]);
+        assert_eq!(targeting.chosen(&records()), [true, true, true, false]);
     }
 
     #[test]
@@ -218,9 +218,9 @@ mod tests {
             excludes: set(&["b"]),
             ..Targeting::default()
         };
-        assert_eq!(targeting.selected(&records()), [true, false, true, true]);
+        assert_eq!(targeting.chosen(&records()), [true, false, true, true]);
         targeting.exclude_dependents = true;
-        assert_eq!(targeting.selected(&records()), [true, false, false, true]);
+        assert_eq!(targeting.chosen(&records()), [true, false, false, true]);
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
             exclude_dependents: true,
             ..Targeting::default()
         };
-        assert_eq!(targeting.selected(&records()), [true, false, false, true]);
+        assert_eq!(targeting.chosen(&records()), [true, false, false, true]);
     }
 
     #[test]

@@ -26,9 +26,7 @@ pub(in crate::generator) async fn keep_record(
     old: &StateRef,
     goal: &Goal,
 ) -> Result<Next, RunEnded> {
-    let Context {
-        run, base, claims, ..
-    } = context;
+    let (run, base, claims) = (&context.run, &context.base, &context.claims);
     let purpose = context.options.purpose;
     let has_provider = |reference: &ProviderReference| base.provider(reference).is_some();
     if let Some(text) = find_gap(urn, &old.state, has_provider, |other| base.live(other).is_some()) {
@@ -55,13 +53,8 @@ pub(in crate::generator) async fn keep_record(
         // The step was shown when the record was adopted.
         step.detail.internal = true;
     }
-    Ok(Next::Run(StepChain {
-        urn: urn.clone(),
-        old: Some(old.clone()),
-        new: Arc::clone(&old.state),
-        steps: vec![step],
-        is_checked: false,
-    }))
+    let chain = StepChain::new(urn, Some(old), Arc::clone(&old.state), vec![step]);
+    Ok(Next::Run(chain))
 }
 
 /// Creates a resource again, with the inputs that it had, after it was deleted for the replacement of another one.
@@ -77,13 +70,8 @@ pub(in crate::generator) async fn recreate_as_recorded(
     new.inputs = old.state.inputs.clone();
     let new = Arc::new(new);
     let provider = context.providers.of_goal(urn, goal).await?;
-    Ok(Next::Run(StepChain {
-        urn: urn.clone(),
-        old: Some(old.clone()),
-        steps: recreate(old, &new, provider, keys),
-        new,
-        is_checked: false,
-    }))
+    let steps = recreate(old, &new, provider, keys);
+    Ok(Next::Run(StepChain::new(urn, Some(old), new, steps)))
 }
 
 /// Refuses to skip a resource for which the program names another provider, unless the recorded one was registered before.
