@@ -49,7 +49,7 @@ pub(super) async fn delete_first(
     // Nothing is deleted unless the plan allows all of it.
     let own = steps[ROOT].iter().chain(creation.iter().flatten());
     plans.check_steps(own.chain(steps[ROOT + 1..].iter().rev().flatten()))?;
-    let mut deletions = Deletions {
+    let mut deletions = OrderedDeletions {
         steps,
         hosts,
         dependents: &dependents,
@@ -64,7 +64,7 @@ pub(super) async fn delete_first(
 }
 
 /// The deletions of a resource and its dependents, by their places.
-struct Deletions<'a> {
+struct OrderedDeletions<'a> {
     steps: Vec<Option<Step>>,
     /// The place of the deletion whose call deletes the resource as well, if there is one.
     hosts: Vec<Option<usize>>,
@@ -72,7 +72,7 @@ struct Deletions<'a> {
     reservation: Reservation<'a>,
 }
 
-impl Deletions<'_> {
+impl OrderedDeletions<'_> {
     /// Runs the deletions, each after those of its dependents. A dependent is released when its own deletion has ended,
     /// regardless of the others; one that is deleted with its host, when that has been deleted.
     async fn run(&mut self, executor: &Executor) -> Result<(), StepFailure> {

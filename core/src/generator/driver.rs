@@ -257,7 +257,7 @@ impl Generator {
                 let update = step(StepOp::Update, Some(old), &new, provider);
                 vec![update.map(|update| Step {
                     ignore_changes: goal.options.ignore_changes.clone(),
-                    ..difference.describe(update)
+                    ..update.with_diff(difference.keys, difference.diffs, difference.detailed)
                 })]
             }
             (Decision::Replace(difference), Some(old)) => {

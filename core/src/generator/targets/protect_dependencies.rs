@@ -30,7 +30,7 @@ pub(in crate::generator) async fn protect_dependencies(
     };
     let (run, base, claims) = (&context.run, &context.base, &context.claims);
     let named = named_records(context, targeting);
-    let mut deletions = Deletions::new(context, targeting, &named, pending, registered);
+    let mut deletions = AllowedDeletions::new(context, targeting, &named, pending, registered);
     deletions.protect_needed();
     if !targeting.targets.is_empty() && !targeting.target_dependents {
         let left = deletions.pending.iter().filter(|deletion| {
@@ -137,7 +137,7 @@ pub(in crate::generator) fn is_live(context: &Context, urn: &Urn) -> bool {
 }
 
 /// The deletions that are still allowed.
-struct Deletions<'a> {
+struct AllowedDeletions<'a> {
     context: &'a Context,
     pending: Vec<PendingDeletion>,
     registered: Vec<RegisteredDeletion>,
@@ -147,7 +147,7 @@ struct Deletions<'a> {
     staying: Vec<RegisteredDeletion>,
 }
 
-impl<'a> Deletions<'a> {
+impl<'a> AllowedDeletions<'a> {
     /// Takes out the deletions that targets and excludes do not allow.
     fn new(
         context: &'a Context,
