@@ -1,12 +1,14 @@
-//! The record that a goal asks for, before the provider has seen it.
+//! What a goal asks for: its record before the provider has checked it, and its dependencies.
+
+use rustc_hash::FxHashSet;
 
 use crate::{
     resource::{Goal, ResourceState},
     urn::Urn,
 };
 
-/// Builds the new record of a registration; what only the engine knows is taken over from the old one.
-pub(crate) fn new_state(goal: &Goal, urn: Urn, old: Option<&ResourceState>) -> ResourceState {
+/// Builds the new record of a registration; the engine's own fields are copied from the old one.
+pub(super) fn new_state(goal: &Goal, urn: Urn, old: Option<&ResourceState>) -> ResourceState {
     ResourceState {
         inputs: goal.inputs.clone(),
         parent: goal.parent.clone(),
@@ -28,4 +30,20 @@ pub(crate) fn new_state(goal: &Goal, urn: Urn, old: Option<&ResourceState>) -> R
         refresh_before_update: old.is_some_and(|old| old.refresh_before_update),
         ..ResourceState::new(urn, goal.resource_type.clone(), goal.custom)
     }
+}
+
+/// Returns the resources that must have records before one with this goal can have its own.
+pub(super) fn dependencies_of(goal: &Goal) -> Vec<Urn> {
+    let listed = goal
+        .parent
+        .iter()
+        .chain(&goal.dependencies)
+        .chain(goal.property_dependencies.lists().flatten())
+        .chain(&goal.options.deleted_with)
+        .chain(&goal.options.replace_with);
+    let mut seen = FxHashSet::default();
+    let mut needs: Vec<Urn> = listed.filter(|urn| seen.insert(*urn)).cloned().collect();
+    let provider = goal.provider.rsplit_once("::").map(|(urn, _)| urn);
+    needs.extend(provider.and_then(|urn| Urn::parse(urn).ok()));
+    needs
 }

@@ -1,15 +1,16 @@
-//! Dependents: which recorded resources must be deleted before another one can be.
+//! Dependents: which recorded resources must be deleted before another one can be replaced.
 
 use rustc_hash::FxHashSet;
 
 use crate::{
     generator::{
-        Generator, Unanswered,
-        difference::interpret,
-        questions::{Phase, diff_request},
+        Reservation, RunEnded,
+        ask_provider::{diff_request, replace_on_changes},
+        context::Context,
+        diff::interpret,
+        run::CountedCall,
     },
     property::{PropertyMap, PropertyValue},
-    provider::ProviderHandle,
     resource::ResourceState,
     state::StateRef,
     urn::Urn,
@@ -22,143 +23,117 @@ pub(super) struct Dependent {
     pub(super) keys: Vec<String>,
 }
 
-impl Generator {
-    /// Finds the dependents of `root` that cannot stay while it is deleted and created again, in the order of the
-    /// snapshot. Their registrations wait until [`super::Claims::release`].
-    pub(super) async fn dependents_to_replace(
-        &self,
-        urn: &Urn,
-        root: &StateRef,
-    ) -> Result<Vec<Dependent>, Unanswered> {
-        let Some(position) = self.base.position(&root.state.urn) else {
-            return Ok(Vec::new());
+/// Finds the dependents of `root` that cannot stay while it is deleted and created again, in the order of the snapshot.
+/// They stay reserved, so that their registrations wait.
+pub(super) async fn dependents_to_replace<'a>(
+    context: &'a Context,
+    urn: &Urn,
+    root: &StateRef,
+) -> Result<(Reservation<'a>, Vec<Dependent>), RunEnded> {
+    let (run, base, claims) = (&context.run, &context.base, &context.claims);
+    let records = base.records();
+    let position = base.position(&root.state.urn);
+    let candidates = position.map(|position| base.graph().transitive_dependents(&[position], false));
+    let candidates = candidates
+        .into_iter()
+        .flatten()
+        .map(|position| records[position].clone());
+    // Of a pending replacement only the record is left, and its provider may be gone.
+    let candidates: Vec<StateRef> = candidates
+        .filter(|record| !record.state.pending_replacement)
+        .collect();
+    let mut reservation = claims.reserve(&candidates).await?;
+    let mut replaced = Replaced::new(&root.state);
+    let mut dependents: Vec<Dependent> = Vec::new();
+    for candidate in reservation.records().to_vec() {
+        let Some(keys) = replaced_with(context, &candidate, &replaced).await? else {
+            reservation.release(&candidate, None);
+            continue;
         };
-        let records = self.base.records();
-        let dependents = self.base.graph().transitive_dependents(&[position], false);
-        let candidates = dependents.into_iter().map(|index| records[index].clone());
-        // What was deleted already for a replacement is only a reminder, and its provider may be gone as well.
-        let candidates: Vec<StateRef> = candidates
-            .filter(|record| !record.state.pending_replacement)
-            .collect();
-        let candidates = self.claims.reserve(&candidates).await;
-        let mut replaced = Replaced::of(&root.state);
-        let mut dependents = Vec::new();
-        let mut failure = None;
-        for candidate in candidates {
-            let verdict = if failure.is_some() {
-                Ok(None)
-            } else {
-                self.replaced_along(&candidate, &replaced).await
-            };
-            match verdict {
-                Ok(Some(keys)) => {
-                    if candidate.state.protect && !self.executor.options().ignore_protect {
-                        let dependent = &candidate.state.urn;
-                        let text = format!(
-                            "unable to replace resource \"{dependent}\" as part of replacing \"{urn}\"\nas it is \
-                             currently marked for protection"
-                        );
-                        failure = Some(self.bail(Some(dependent), text));
-                    }
-                    replaced.insert(&candidate.state);
-                    dependents.push(Dependent {
-                        record: candidate,
-                        keys,
-                    });
-                }
-                Ok(None) => self.claims.release(&candidate, None),
-                Err(error) => {
-                    failure = Some(error);
-                    self.claims.release(&candidate, None);
-                }
-            }
+        if candidate.state.protect && !run.executor.options().ignore_protect {
+            let dependent = &candidate.state.urn;
+            let text = format!(
+                "unable to replace resource \"{dependent}\" as part of replacing \"{urn}\"\nas it is currently marked for \
+                 protection"
+            );
+            return Err(run.bail(dependent, text));
         }
-        let Some(failure) = failure else {
-            return Ok(dependents);
-        };
-        for dependent in dependents {
-            self.claims.release(&dependent.record, None);
-        }
-        Err(failure)
+        replaced.insert(&candidate.state);
+        dependents.push(Dependent {
+            record: candidate,
+            keys,
+        });
     }
+    Ok((reservation, dependents))
+}
 
-    /// Tells whether a record must be replaced when those in `replaced` are; then with the properties that say so.
-    async fn replaced_along(
-        &self,
-        record: &StateRef,
-        replaced: &Replaced,
-    ) -> Result<Option<Vec<String>>, Unanswered> {
-        let state = &record.state;
+/// Returns the properties by which a record must be replaced when those in `replaced` are; `None` when it stays.
+async fn replaced_with(
+    context: &Context,
+    record: &StateRef,
+    replaced: &Replaced,
+) -> Result<Option<Vec<String>>, RunEnded> {
+    let Context { run, providers, .. } = context;
+    let state = &record.state;
+    let inputs = match Dependence::of(state, replaced) {
+        Dependence::None => return Ok(None),
+        Dependence::By(key) => return Ok(Some(vec![key.to_owned()])),
+        Dependence::Compare(inputs) => inputs,
+    };
+    let provider = if state.is_provider() {
+        Some(Box::pin(providers.manager_for(&state.urn, &inputs)).await?)
+    } else {
+        providers.of_record(record).await?
+    };
+    let Some(provider) = provider else {
+        return Ok(None);
+    };
+    let request = diff_request(state, inputs.clone(), &state.options.ignore_changes, true);
+    let question = provider.provider.diff(request);
+    let response = run
+        .ask(&state.urn, CountedCall::new("diff", &provider), question)
+        .await?;
+    let response = response.completed(&state.inputs, &inputs);
+    let paths = replace_on_changes(context, state, &response, false)?;
+    let difference = interpret(response, &paths, false, false);
+    Ok(difference.asks_for_replacement().then_some(difference.keys))
+}
+
+/// How a record depends on the replaced ones.
+#[derive(Debug, PartialEq)]
+enum Dependence {
+    /// It can stay.
+    None,
+    /// This property of the resource demands its replacement.
+    By(&'static str),
+    /// Its provider compares it with these inputs, in which those that came from replaced resources are unknown.
+    Compare(PropertyMap),
+}
+
+impl Dependence {
+    fn of(state: &ResourceState, replaced: &Replaced) -> Self {
         let is_replaced = |urn: &Urn| replaced.is_meant(state, urn);
-        if state
-            .options
-            .replace_with
-            .iter()
-            .any(|urn| replaced.takes_along(state, urn))
-        {
-            return Ok(Some(vec!["replaceWith".to_owned()]));
+        let options = &state.options;
+        if (options.replace_with.iter()).any(|urn| replaced.is_replaced_with(state, urn)) {
+            return Self::By("replaceWith");
         }
-        if state.options.deleted_with.as_ref().is_some_and(is_replaced) {
-            return Ok(Some(vec!["deletedWith".to_owned()]));
+        if options.deleted_with.as_ref().is_some_and(is_replaced) {
+            return Self::By("deletedWith");
         }
         if !state.custom || state.external {
-            return Ok(None);
+            return Self::None;
         }
         if state
             .provider_urn()
             .is_some_and(|provider| is_replaced(&provider))
         {
-            return Ok(Some(vec!["provider".to_owned()]));
+            return Self::By("provider");
         }
-        let Some(inputs) = with_unknowns(state, is_replaced) else {
-            return Ok(None);
-        };
-        let provider = if state.is_provider() {
-            Some(Box::pin(self.manager_of(&state.urn, &inputs)).await?)
-        } else {
-            self.provider_of_record(record).await?
-        };
-        let Some(provider) = provider else {
-            return Ok(None);
-        };
-        let request = diff_request(state, inputs.clone(), &state.options.ignore_changes, true);
-        let response = self
-            .consult(
-                &state.urn,
-                Phase::of("diff", &provider),
-                provider.provider.diff(request),
-            )
-            .await?;
-        let response = response.completed(&state.inputs, &inputs);
-        let paths = &state.options.replace_on_changes;
-        let paths = self.paths_that_count(&state.urn, paths, &response, false)?;
-        let difference = interpret(response, &paths, false, false);
-        Ok(difference.asks_for_replacement().then_some(difference.keys))
-    }
-
-    /// Finds who manages each of the recorded resources; `None` at a termination.
-    pub(super) async fn providers_of(
-        &self,
-        states: impl Iterator<Item = &ResourceState>,
-    ) -> Option<Vec<Option<ProviderHandle>>> {
-        tokio::select! {
-            biased;
-            providers = self.registry.of_records(&self.base, states) => Some(providers),
-            () = self.executor.terminated() => None,
-        }
-    }
-
-    /// Finds who manages a recorded resource.
-    pub(super) async fn provider_of_record(
-        &self,
-        record: &StateRef,
-    ) -> Result<Option<ProviderHandle>, Unanswered> {
-        let loading = self.registry.of_record(&self.base, &record.state);
-        self.loaded(&record.state.urn, loading).await
+        with_unknowns(state, is_replaced).map_or(Self::None, Self::Compare)
     }
 }
 
-/// The URNs of what is replaced, and of old copies that go along.
+/// The URNs of replaced records, and of old copies that are deleted with them.
 struct Replaced {
     root: Urn,
     live: FxHashSet<Urn>,
@@ -166,7 +141,7 @@ struct Replaced {
 }
 
 impl Replaced {
-    fn of(root: &ResourceState) -> Self {
+    fn new(root: &ResourceState) -> Self {
         let mut replaced = Self {
             root: root.urn.clone(),
             live: FxHashSet::default(),
@@ -176,9 +151,9 @@ impl Replaced {
         replaced
     }
 
-    /// Tells whether `state` goes because it is to be replaced with `urn`. What is in use goes so with the root only: for
-    /// another dependent it is replaced in its turn. An old copy has no turn.
-    fn takes_along(&self, state: &ResourceState, urn: &Urn) -> bool {
+    /// Tells whether `state` is replaced because its `replaceWith` names `urn`. A record in use is replaced now with the root
+    /// only: for another dependent, its own registration replaces it. An old copy has no registration.
+    fn is_replaced_with(&self, state: &ResourceState, urn: &Urn) -> bool {
         *urn == self.root || (state.delete && self.is_meant(state, urn))
     }
 
@@ -191,13 +166,13 @@ impl Replaced {
         urns.insert(state.urn.clone());
     }
 
-    /// Tells whether what `state` calls `urn` is among them. Only an old copy can mean another one.
+    /// Tells whether the reference of `state` to `urn` is to one of them. Only an old copy can refer to another.
     fn is_meant(&self, state: &ResourceState, urn: &Urn) -> bool {
         self.live.contains(urn) || (state.delete && self.copies.contains(urn))
     }
 }
 
-/// Replaces the inputs that came from something that is replaced by unknowns; `None` when there are none.
+/// Replaces the inputs that came from replaced resources by unknowns; `None` when there are none.
 fn with_unknowns(state: &ResourceState, is_replaced: impl Fn(&Urn) -> bool) -> Option<PropertyMap> {
     let mut inputs = state.inputs.clone();
     let mut found = false;
@@ -208,4 +183,63 @@ fn with_unknowns(state: &ResourceState, is_replaced: impl Fn(&Urn) -> bool) -> O
         }
     }
     found.then_some(inputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::TypeToken;
+
+    fn urn(name: &str) -> Urn {
+        Urn::new("dev", "shop", "", "pkg:index:Type", name)
+    }
+
+    fn state(name: &str, edit: impl FnOnce(&mut ResourceState)) -> ResourceState {
+        let mut state = ResourceState::new(urn(name), TypeToken::from("pkg:index:Type"), true);
+        edit(&mut state);
+        state
+    }
+
+    #[test]
+    fn a_dependent_is_replaced_for_its_options_or_compared_by_its_inputs() {
+        let mut replaced = Replaced::new(&state("root", |_| {}));
+        replaced.insert(&state("other", |_| {}));
+        replaced.insert(&state("copy", |state| state.delete = true));
+        let replace_with = |name: &'static str| {
+            move |state: &mut ResourceState| state.options.replace_with = vec![urn(name)]
+        };
+        let deleted_with = |name: &'static str| {
+            move |state: &mut ResourceState| state.options.deleted_with = Some(urn(name))
+        };
+        let table = [
+            (state("a", |_| {}), Dependence::None),
+            (state("a", replace_with("root")), Dependence::By("replaceWith")),
+            (state("a", replace_with("other")), Dependence::None),
+            (
+                state("a", |state| {
+                    replace_with("other")(state);
+                    state.delete = true;
+                }),
+                Dependence::By("replaceWith"),
+            ),
+            (state("a", deleted_with("other")), Dependence::By("deletedWith")),
+            (state("a", deleted_with("copy")), Dependence::None),
+            (
+                state("a", |state| {
+                    state.external = true;
+                    state.provider = format!("{}::id", urn("root")).into();
+                }),
+                Dependence::None,
+            ),
+            (
+                state("a", |state| {
+                    state.provider = format!("{}::id", urn("root")).into();
+                }),
+                Dependence::By("provider"),
+            ),
+        ];
+        for (row, (state, expected)) in table.into_iter().enumerate() {
+            assert_eq!(Dependence::of(&state, &replaced), expected, "row {row}");
+        }
+    }
 }

@@ -1,14 +1,15 @@
 //! Updates that would delete every resource because the program has registered none: most often a program that did not run.
 
-use super::{Generator, deletion::Condemned};
+use super::{context::Context, deletions::PendingDeletion};
 use crate::{
     diagnostic::Diagnostic,
     error::Error,
     executor::{Failure, is_default_provider_name},
+    resource::ResourceState,
     urn::Urn,
 };
 
-/// What becomes of an update that would delete every resource because the program has registered none.
+/// The treatment of an update that would delete every resource because the program has registered none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EmptyProgram {
     /// It deletes them.
@@ -37,37 +38,33 @@ impl EmptyProgram {
     }
 }
 
-impl Generator {
-    /// Applies [`EmptyProgram`] to what an update is about to delete; false when it is refused.
-    pub(super) fn check_empty(&self, condemned: &[Condemned]) -> bool {
-        let treatment = self.options.empty;
-        if treatment == EmptyProgram::Allowed || condemned.is_empty() {
-            return true;
-        }
-        if self.claims.seen().iter().any(counts) {
-            return true;
-        }
-        let recorded = self.base.records().iter().map(|record| &record.state);
-        let total = recorded
-            .filter(|state| !state.delete && state.view_of.is_none() && counts(&state.urn))
-            .count();
-        let deleted = condemned.iter().map(|(_, record, _)| &record.state);
-        let deleted = deleted
-            .filter(|state| !state.delete && counts(&state.urn))
-            .count();
-        if total == 0 || deleted < total {
-            return true;
-        }
-        let text = message(total);
-        if treatment == EmptyProgram::Warned {
-            self.executor
-                .diagnose(Diagnostic::warning(format!("{text}; {CACHED}")));
-            return true;
-        }
-        let error = Error::invalid(text).with_hint(CACHED);
-        self.executor.control().fail(Failure::Fatal(error), true);
-        false
+/// Applies [`EmptyProgram`] to the deletions at the end of an update; false when it refuses them.
+pub(super) fn check_empty(context: &Context, pending: &[PendingDeletion]) -> bool {
+    let treatment = context.options.empty;
+    if treatment == EmptyProgram::Allowed || pending.is_empty() {
+        return true;
     }
+    if context.claims.seen().iter().any(counts) {
+        return true;
+    }
+    let is_counted = |state: &ResourceState| !state.delete && counts(&state.urn);
+    let recorded = context.base.records().iter().map(|record| &*record.state);
+    let total = recorded
+        .filter(|state| state.view_of.is_none() && is_counted(state))
+        .count();
+    let deleted = pending.iter().map(|deletion| &*deletion.record.state);
+    if total == 0 || deleted.filter(|state| is_counted(state)).count() < total {
+        return true;
+    }
+    let text = message(total);
+    let executor = &context.run.executor;
+    if treatment == EmptyProgram::Warned {
+        executor.diagnose(Diagnostic::warning(format!("{text}; {CACHED}")));
+        return true;
+    }
+    let error = Error::invalid(text).with_hint(CACHED);
+    executor.control().fail(Failure::Fatal(error), true);
+    false
 }
 
 fn message(total: usize) -> String {

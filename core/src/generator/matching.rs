@@ -60,8 +60,8 @@ fn inherited_name(name: &str, parent: Option<&Urn>, parent_alias: &Urn) -> Strin
 
 /// Returns the URNs that an alias stands for, possibly the same one twice.
 ///
-/// Where there is a parent, the reference engine takes stack and project from the parent's URN, whatever else the alias
-/// says; what it says of them comes second.
+/// Where there is a parent, the reference engine takes stack and project from the parent's URN; those of the alias itself come
+/// second.
 fn collapse(
     alias: &Alias,
     goal: &Goal,

@@ -1,83 +1,96 @@
-//! The step generator: old state and goal in, steps out. Decisions are pure functions; only the task around them waits.
+//! The step generator: recorded state and goal in, steps out.
 //!
-//! Each registration is a task of its own ([`Generator::register`]). What must be decided in the order of arrival, the
-//! claims of URNs and of aliases, is decided under a lock that is never held while anybody waits.
+//! [`driver`] takes each registration from its claim to its answer, as a task of its own. Decisions are functions of plain
+//! data in files with their names; the order of arrival matters only to [`claims`], which decide under a lock that is never
+//! held across an await.
 
+mod adopt;
+mod ask_provider;
 mod autonaming;
 mod build;
-mod claim_guard;
+mod check;
 mod claims;
+mod context;
+mod decide;
 mod delete_first;
-mod deletion;
+mod deleted_with;
+mod deletions;
 mod dependents;
-mod destroy;
-mod difference;
+mod destroy_order;
+mod diff;
+mod driver;
 mod empty;
-mod gone;
-mod hooks;
+mod end_of_run;
 mod import;
 mod matching;
 mod outputs;
-mod planned;
-mod planning;
-mod policy;
+mod plans;
+mod policies;
 mod providers;
 mod purpose;
-mod questions;
 mod read;
 mod refresh;
 mod refusals;
-mod register;
-mod replacement;
-mod skipped_create;
+mod registration;
+mod replace;
+mod replacements;
+mod run;
+mod steps;
 mod targets;
+mod text;
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 use crate::{
     autonaming::Autonamer,
-    diagnostic::Diagnostic,
-    error::{Error, ErrorKind},
-    executor::{Executor, Failure, StepFailure},
+    executor::Executor,
     message::Text,
     plan::Planning,
     policy::Policies,
+    property::PropertyMap,
     provider::ProviderRegistry,
     resource::{Goal, ResourceState},
-    state::{Base, StateRef},
+    state::Base,
     urn::Urn,
 };
 
-pub(crate) use claim_guard::ClaimGuard;
-pub(crate) use claims::Claim;
-pub(crate) use claims::Claims;
+pub(crate) use claims::ClaimGuard;
 pub(crate) use empty::EmptyProgram;
 pub(crate) use purpose::Purpose;
-pub(crate) use targets::References;
-pub(crate) use targets::Targeting;
+pub(crate) use run::RunEnded;
+pub(crate) use targets::{References, Targeting};
 
 use build::new_state;
+use claims::{Claim, Claims, DependencyOrder, Reservation, WaitError};
+use context::Context;
+use deletions::Deletions;
+use outputs::Outputs;
+use plans::Plans;
+use policies::PolicyChecks;
+use providers::ProviderLookup;
+use registration::Next;
+use replacements::Replacements;
+use run::Run;
+use targets::Targets;
 
-/// What the user's options say to the generator.
+/// The user's options for the generator.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GeneratorOptions {
     /// The stack's name.
     pub stack: String,
-    /// What becomes of an update that would delete every resource because the program has registered none.
+    /// The treatment of an update that would delete every resource because the program has registered none.
     pub empty: EmptyProgram,
     /// The project's name.
     pub project: String,
-    /// Which resources are worked on and replaced; `None` when nothing is said of that.
+    /// The resources to work on and to replace; `None` without such options.
     pub targeting: Option<Arc<Targeting>>,
     /// Inputs are compared without asking the provider.
     pub use_legacy_diff: bool,
-    /// Programs are not told of resource references.
+    /// Programs get no resource references.
     pub disable_resource_references: bool,
-    /// Programs are not told of output values.
+    /// Programs get no output values.
     pub disable_output_values: bool,
-    /// What registrations are for.
+    /// The purpose of the run.
     pub purpose: Purpose,
     /// Each record is read when the program registers it.
     pub refreshes: bool,
@@ -85,46 +98,57 @@ pub(crate) struct GeneratorOptions {
 
 /// Turns goals into steps and hands them to the executor.
 pub(crate) struct Generator {
-    options: GeneratorOptions,
-    base: Arc<Base>,
-    claims: Claims,
-    executor: Arc<Executor>,
-    registry: Arc<ProviderRegistry>,
-    components: Mutex<FxHashMap<Urn, outputs::Component>>,
-    replaced: Mutex<Vec<StateRef>>,
-    /// Held while records are taken over that no registration has claimed.
-    keeping: tokio::sync::Mutex<()>,
-    /// What is to be deleted although the program has registered it.
-    removals: Mutex<Vec<destroy::Removal>>,
-    /// `None` where nobody asks about plans.
-    planning: Option<Arc<Planning>>,
-    policies: Option<Arc<Policies>>,
+    context: Context,
+    outputs: Outputs,
+    deletions: Deletions,
+    policies: Option<PolicyChecks>,
     /// `None` where names are left to providers.
     autonamer: Option<Arc<dyn Autonamer>>,
 }
 
-/// How a registration that was answered came out.
+/// The answer of a registration.
 #[derive(Clone, Debug)]
 pub(crate) struct RegisterOutcome {
     /// The record; in previews as far as it is known.
     pub state: Arc<ResourceState>,
-    /// False when the step failed and the run goes on all the same.
+    /// False when the step failed and the run goes on.
     pub succeeded: bool,
-    /// True when the resource does not exist and was left out on purpose.
+    /// True when the resource does not exist and its creation was skipped.
     pub unknown: bool,
-    /// True when it failed because something that it depends on did: nothing was tried.
+    /// True when nothing was tried because a dependency failed.
     pub skipped: bool,
 }
 
-/// Why a registration is not answered.
-#[derive(Clone, Debug)]
-pub(crate) enum Unanswered {
-    /// The run is ending; the registration stays unanswered until the monitor shuts down.
-    Ending,
+impl RegisterOutcome {
+    /// The answer of a registration that has its record.
+    fn done(state: Arc<ResourceState>) -> Self {
+        Self {
+            state,
+            succeeded: true,
+            unknown: false,
+            skipped: false,
+        }
+    }
+
+    /// The answer of a registration whose step failed.
+    fn failed(state: Arc<ResourceState>) -> Self {
+        Self {
+            succeeded: false,
+            ..Self::done(state)
+        }
+    }
+
+    /// The answer of a registration that was not tried because a dependency failed.
+    fn skipped(state: Arc<ResourceState>) -> Self {
+        Self {
+            skipped: true,
+            ..Self::failed(state)
+        }
+    }
 }
 
 impl Generator {
-    /// Creates a generator over what was recorded.
+    /// Creates a generator over the recorded state.
     #[must_use]
     pub(crate) fn new(
         options: GeneratorOptions,
@@ -132,166 +156,136 @@ impl Generator {
         executor: Arc<Executor>,
         registry: Arc<ProviderRegistry>,
     ) -> Self {
-        Self {
+        let control = executor.control().clone();
+        let claims = Claims::new(&options.stack, &options.project, &base, control);
+        let run = Run { executor };
+        let context = Context {
             options,
+            claims: Arc::new(claims),
+            providers: ProviderLookup {
+                registry,
+                base: Arc::clone(&base),
+                run: run.clone(),
+            },
+            plans: Plans::new(run.clone()),
             base,
-            claims: Claims::default(),
-            executor,
-            registry,
-            components: Mutex::default(),
-            replaced: Mutex::default(),
-            keeping: tokio::sync::Mutex::default(),
-            removals: Mutex::default(),
-            planning: None,
+            run,
+            replacements: Replacements::default(),
+            adoption: tokio::sync::Mutex::default(),
+        };
+        Self {
+            context,
+            outputs: Outputs::default(),
+            deletions: Deletions::default(),
             policies: None,
             autonamer: None,
         }
     }
 
-    /// Has each registration, and in the end all of them together, looked at by policy packs.
+    /// Adds the plan to follow and the plan to make.
     #[must_use]
-    pub(crate) fn with_policies(self, policies: Option<Arc<Policies>>) -> Self {
-        Self { policies, ..self }
+    pub(crate) fn with_planning(mut self, planning: Option<Arc<Planning>>) -> Self {
+        self.context.plans.planning = planning;
+        self
     }
 
-    /// Returns what the user's options say.
+    /// Adds policy packs.
+    #[must_use]
+    pub(crate) fn with_policies(self, policies: Option<Arc<Policies>>) -> Self {
+        let run = self.context.run.clone();
+        Self {
+            policies: policies.map(|policies| PolicyChecks { policies, run }),
+            ..self
+        }
+    }
+
+    /// Adds the proposals for names of real things.
+    #[must_use]
+    pub(crate) fn with_autonamer(self, autonamer: Option<Arc<dyn Autonamer>>) -> Self {
+        Self { autonamer, ..self }
+    }
+
+    /// Returns the options.
     #[must_use]
     pub(crate) fn options(&self) -> &GeneratorOptions {
-        &self.options
+        &self.context.options
     }
 
     /// Returns the executor.
     #[must_use]
     pub(crate) fn executor(&self) -> &Arc<Executor> {
-        &self.executor
+        &self.context.run.executor
     }
 
     /// Returns the providers of this run.
     #[must_use]
     pub(crate) fn registry(&self) -> &Arc<ProviderRegistry> {
-        &self.registry
+        &self.context.providers.registry
     }
 
     /// Returns what was recorded before this run.
     #[must_use]
     pub(crate) fn base(&self) -> &Arc<Base> {
-        &self.base
+        &self.context.base
     }
 
     /// Tells whether a resource was registered in this run.
     #[must_use]
     pub(crate) fn is_registered(&self, urn: &Urn) -> bool {
-        self.claims.is_seen(urn)
+        self.context.claims.is_seen(urn)
     }
 
-    /// Returns what was registered in this run, in no order.
+    /// Returns the URNs registered in this run, in no order.
     pub(crate) fn registered(&self) -> Vec<Urn> {
-        self.claims.seen()
+        self.context.claims.seen()
+    }
+
+    /// Reports an error of a resource and ends the run.
+    pub(crate) fn bail(&self, urn: &Urn, message: impl Into<Text>) -> RunEnded {
+        self.context.run.bail(urn, message)
     }
 
     /// Answers a claimed registration whose provider failed while the run goes on.
-    pub(crate) fn skip(&self, claim: ClaimGuard, goal: &Goal) -> Result<RegisterOutcome, Unanswered> {
-        let skipped = skipped(Arc::new(new_state(goal, claim.urn().clone(), None)));
-        claim.end(Ok(skipped))
+    pub(crate) fn skip(&self, claim: ClaimGuard, goal: &Goal) -> Result<RegisterOutcome, RunEnded> {
+        let state = new_state(goal, claim.urn().clone(), None);
+        claim.end(Ok(RegisterOutcome::skipped(Arc::new(state))))
     }
 
-    /// Waits for the registrations of `urns` and of what is below the components among them; then returns the custom
-    /// resources that these stand for. URNs that nobody has registered are left out.
+    /// Waits for the registrations of `urns` and of everything below the components among them; then returns the custom
+    /// resources that these stand for. Unregistered URNs are ignored. The caller ends the wait with the run.
     pub(crate) async fn settled(&self, urns: &[Urn]) -> Vec<Urn> {
-        self.claims.settled(urns).await
+        self.context.claims.settled(urns).await
     }
 
-    /// Remembers an old copy that is to be deleted at the end of the run.
-    fn note_replaced(&self, old: StateRef) {
-        if old.state.pending_replacement {
-            // It was deleted before, and its record has gone with the replacement.
-            return;
+    /// Records the outputs of a component; those of the root stack are kept until [`Self::finish_stack_outputs`].
+    ///
+    /// # Errors
+    /// When no outputs of the component are expected, or the run is ending.
+    pub(crate) async fn register_outputs(&self, urn: &Urn, outputs: PropertyMap) -> Result<(), RunEnded> {
+        self.outputs.register(&self.context, urn, outputs).await
+    }
+
+    /// Notes that the next registration asks for a default provider, in runs with targets.
+    pub(crate) fn expect_provider(&self, provider: impl FnOnce() -> Option<Urn>) {
+        if self.context.options.targeting.is_some()
+            && let Some(provider) = provider()
+        {
+            self.context.claims.expect(provider);
         }
-        self.replaced
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(old);
     }
 
-    /// Refuses a registration: says why, and ends the run.
-    pub(crate) fn bail(&self, urn: Option<&Urn>, message: impl Into<Text>) -> Unanswered {
-        self.bail_because(urn, message, None)
+    /// Makes references name skipped resources as the program has registered them.
+    pub(crate) fn refer_to_registered(&self, references: References<'_>) {
+        targets::refer_to_registered(&self.context, references);
     }
 
-    /// The same with the error behind it.
-    pub(crate) fn bail_because(
-        &self,
-        urn: Option<&Urn>,
-        message: impl Into<Text>,
-        cause: Option<Error>,
-    ) -> Unanswered {
-        let text = self.tell_fault(urn, message);
-        let error = Error::new(ErrorKind::Failed, text);
-        let error = match &cause {
-            Some(cause) => error.with_facts_of(cause),
-            None => error,
-        };
-        self.executor
-            .control()
-            .fail(Failure::Bail(about(error, urn)), true);
-        Unanswered::Ending
+    /// Returns the URN by which the program has registered a resource; it may have been answered with a former one.
+    pub(crate) fn registered_urn(&self, urn: &Urn) -> Urn {
+        targets::registered_urn(&self.context, urn)
     }
 
-    /// Says what is wrong, and goes on so that all else that is wrong is found too: the run fails in the end.
-    pub(crate) fn fault(&self, urn: Option<&Urn>, message: impl Into<Text>) {
-        let error = Error::new(ErrorKind::Failed, self.tell_fault(urn, message));
-        let failure = Failure::Generation(about(error, urn));
-        self.executor.control().fail(failure, false);
-    }
-
-    /// Says what is wrong; returns the text.
-    pub(crate) fn tell_fault(&self, urn: Option<&Urn>, message: impl Into<Text>) -> Text {
-        let text = message.into();
-        let mut diagnostic = Diagnostic::error(text.clone());
-        if let Some(urn) = urn {
-            diagnostic = diagnostic.about(urn.clone());
-        }
-        self.executor.diagnose(diagnostic);
-        text
-    }
-
-    /// Ends the run for faults that have been reported; `error` says what the run fails with.
-    pub(crate) fn end_for(&self, error: Error) -> Unanswered {
-        self.executor.control().fail(Failure::Bail(error), true);
-        Unanswered::Ending
-    }
-
-    /// Turns a failed step into the registration's fate: an answer when the run goes on, none otherwise.
-    fn after_failure(
-        &self,
-        failure: &StepFailure,
-        state: &Arc<ResourceState>,
-    ) -> Result<RegisterOutcome, Unanswered> {
-        if failure.cancelled || !self.executor.options().continue_on_error {
-            return Err(Unanswered::Ending);
-        }
-        Ok(RegisterOutcome {
-            state: Arc::clone(state),
-            succeeded: false,
-            unknown: false,
-            skipped: false,
-        })
-    }
-}
-
-fn about(error: Error, urn: Option<&Urn>) -> Error {
-    match urn {
-        Some(urn) => error.with_urn(urn.clone()),
-        None => error,
-    }
-}
-
-/// The outcome of a registration that was not tried because something that it depends on failed.
-fn skipped(state: Arc<ResourceState>) -> RegisterOutcome {
-    RegisterOutcome {
-        state,
-        succeeded: false,
-        unknown: false,
-        skipped: true,
+    /// Returns the record of a resource registered in this run, under its own or a former URN.
+    pub(crate) fn record_of(&self, urn: &Urn) -> Option<Arc<ResourceState>> {
+        targets::record_of(&self.context, urn)
     }
 }

@@ -1,10 +1,12 @@
-//! Registered outputs: what components, and at the end of the run the stack, publish of themselves.
+//! Registered outputs, which components publish when they are complete, and the stack at the end of the run.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use crate::{
     executor::Step,
-    generator::{Generator, Purpose, Unanswered},
+    generator::{Purpose, RunEnded, context::Context, purpose::is_not_plain_update, targets::registered_urn},
     property::PropertyMap,
     state::StateRef,
     step::StepOp,
@@ -12,41 +14,52 @@ use crate::{
 };
 
 /// A registered resource that has not published its outputs; components are expected to.
-pub(super) struct Component {
+struct Component {
     op: StepOp,
     old: Option<StateRef>,
     record: StateRef,
-    /// The root stack's outputs, which are recorded when all else is done.
+    /// The root stack's outputs, which are recorded after everything else.
     deferred: Option<PropertyMap>,
 }
 
-impl Generator {
-    pub(super) fn note_component(&self, op: StepOp, old: Option<StateRef>, record: StateRef) {
+/// The components of one run that have not published their outputs, by the URNs that the program has registered.
+#[derive(Default)]
+pub(super) struct Outputs(Mutex<FxHashMap<Urn, Component>>);
+
+impl Outputs {
+    fn components(&self) -> MutexGuard<'_, FxHashMap<Urn, Component>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a component, whose outputs are expected.
+    pub(super) fn expect(&self, context: &Context, op: StepOp, old: Option<StateRef>, record: StateRef) {
         let component = Component {
             op,
             old,
             record: record.clone(),
             deferred: None,
         };
-        // By the URN that the program has registered.
-        let urn = self.registered_urn(&record.state.urn);
-        self.components
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(urn, component);
+        let urn = registered_urn(context, &record.state.urn);
+        self.components().insert(urn, component);
     }
 
-    /// Records the outputs of a component; those of the root stack are kept until [`Self::finish_stack_outputs`].
+    /// Records the outputs of a component; those of the root stack are kept until [`Self::finish_stack`].
     ///
     /// # Errors
-    /// When the component is not waiting for its outputs, or the run is ending.
-    pub(crate) async fn register_outputs(&self, urn: &Urn, outputs: PropertyMap) -> Result<(), Unanswered> {
-        let urn = &self.registered_urn(urn);
-        if self.may_leave_out() && self.claims.is_unrecorded(urn) {
+    /// When no outputs of the component are expected, or the run is ending.
+    pub(super) async fn register(
+        &self,
+        context: &Context,
+        urn: &Urn,
+        outputs: PropertyMap,
+    ) -> Result<(), RunEnded> {
+        let urn = &registered_urn(context, urn);
+        let may_be_unrecorded = is_not_plain_update(context) || context.options.targeting.is_some();
+        if may_be_unrecorded && context.claims.is_unrecorded(urn) {
             return Ok(());
         }
         let component = {
-            let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut components = self.components();
             match components.get_mut(urn) {
                 Some(component) if urn.is_root_stack() && component.deferred.is_none() => {
                     component.deferred = Some(outputs);
@@ -56,25 +69,49 @@ impl Generator {
                 _ => components.remove(urn),
             }
         };
-        let component = component.or_else(|| self.custom_without_outputs(urn));
+        let component = component.or_else(|| Component::of_custom(context, urn));
         let Some(component) = component else {
-            return Err(self.bail(
-                Some(urn),
-                format!("cannot complete a resource '{urn}' whose registration isn't pending"),
-            ));
+            let text = format!("cannot complete a resource '{urn}' whose registration isn't pending");
+            return Err(context.run.bail(urn, text));
         };
-        self.publish_outputs(component, outputs).await
+        component.publish(context, outputs).await
     }
 
-    /// Returns a custom resource that has a record and has published no outputs. Hardly any ever does, so that what is
-    /// needed for it is looked up instead of being kept for all.
-    fn custom_without_outputs(&self, urn: &Urn) -> Option<Component> {
-        let old = self.claims.publishes(urn)?;
-        let old = self.base.live(&old).cloned();
-        let former = || self.executor.published_record(&self.claims.former(urn)?);
-        let mut record = self.executor.published_record(urn).or_else(former)?;
+    /// Records the stack's outputs, after all steps, and returns them. After a failure or a cancellation, outputs that were
+    /// not published stay as they were; a run that deletes everything publishes none.
+    pub(super) async fn finish_stack(&self, context: &Context) -> Option<PropertyMap> {
+        let options = &context.options;
+        let mut stacks: Vec<Component> = {
+            let mut components = self.components();
+            let stacks = components.extract_if(|urn, _| urn.is_root_stack());
+            stacks.map(|(_, stack)| stack).collect()
+        };
+        stacks.retain(|stack| stack.deferred.is_some() && options.purpose != Purpose::Destroy);
+        // A program may give the stack any name, and register several: the one with the usual name comes last.
+        let usual = Urn::root_stack(&options.stack, &options.project);
+        stacks.sort_by(|left, right| {
+            let key = |stack: &Component| (stack.record.state.urn == usual, stack.record.state.urn.clone());
+            key(left).cmp(&key(right))
+        });
+        let mut published = None;
+        for stack in stacks {
+            published = stack.publish_stack(context).await;
+        }
+        published
+    }
+}
+
+impl Component {
+    /// Returns a custom resource that has a record and has published no outputs. Rare, so that its data is looked up instead
+    /// of being kept for every custom resource.
+    fn of_custom(context: &Context, urn: &Urn) -> Option<Self> {
+        let (claims, executor) = (&context.claims, &context.run.executor);
+        let old = claims.publishes(urn)?;
+        let old = context.base.live(&old).cloned();
+        let former = || executor.published_record(&claims.former_urn(urn)?);
+        let mut record = executor.published_record(urn).or_else(former)?;
         let state = Arc::clone(&record.state);
-        if let Some(journal) = self.executor.journal() {
+        if let Some(journal) = executor.journal() {
             record.state = journal.with_ledger(|ledger| ledger.get(record.id).cloned())??;
         }
         let op = match &old {
@@ -84,7 +121,7 @@ impl Generator {
             Some(old) if Arc::ptr_eq(&old.state, &state) => StepOp::Same,
             Some(_) => StepOp::Update,
         };
-        Some(Component {
+        Some(Self {
             op,
             old,
             record,
@@ -92,11 +129,11 @@ impl Generator {
         })
     }
 
-    async fn publish_outputs(&self, component: Component, outputs: PropertyMap) -> Result<(), Unanswered> {
-        let Component { op, old, record, .. } = component;
-        let outputs = self.known_outputs(&record.state.outputs, outputs);
+    async fn publish(self, context: &Context, outputs: PropertyMap) -> Result<(), RunEnded> {
+        let Self { op, old, record, .. } = self;
+        let outputs = known_outputs(context, &record.state.outputs, outputs);
         // An unchanged component's record has taken over the old outputs.
-        self.plan_published(&record.state, &outputs)?;
+        context.plans.check_published(&record.state, &outputs)?;
         let unchanged = record.state.outputs == outputs;
         let mut state = Arc::clone(&record.state);
         if !unchanged {
@@ -106,55 +143,15 @@ impl Generator {
             return Ok(());
         };
         let new = StateRef { id: record.id, state };
-        self.executor
-            .record_outputs(&step, new, unchanged)
-            .await
-            .map_err(|_| Unanswered::Ending)
-    }
-
-    /// Keeps what cannot be known out of the record: what was made of something that this run leaves out stays as it was.
-    fn known_outputs(&self, before: &PropertyMap, mut outputs: PropertyMap) -> PropertyMap {
-        if self.executor.is_preview() || !outputs.contains_unknowns() {
-            return outputs;
-        }
-        let unknown = outputs.iter().filter(|(_, value)| value.contains_unknowns());
-        let unknown: Vec<_> = unknown.map(|(key, _)| key.clone()).collect();
-        for key in unknown {
-            if let Some(value) = before.get(&key) {
-                outputs.insert(key, value.clone());
-            }
-        }
-        outputs.without_unknowns()
-    }
-
-    /// Records the stack's outputs, after all steps. When anything failed or the run was cancelled, what it did not
-    /// publish stays as it was; a run that deletes everything publishes none.
-    pub(crate) async fn finish_stack_outputs(&self) -> Option<PropertyMap> {
-        let mut stacks: Vec<Component> = {
-            let mut components = self.components.lock().unwrap_or_else(PoisonError::into_inner);
-            let stacks = components.extract_if(|urn, _| urn.is_root_stack());
-            stacks.map(|(_, stack)| stack).collect()
-        };
-        stacks.retain(|stack| stack.deferred.is_some() && self.options.purpose != Purpose::Destroy);
-        // A program may give it any name, and register several: the one with the usual name comes last.
-        let usual = Urn::root_stack(&self.options.stack, &self.options.project);
-        stacks.sort_by(|left, right| {
-            let key = |stack: &Component| (stack.record.state.urn == usual, stack.record.state.urn.clone());
-            key(left).cmp(&key(right))
-        });
-        let mut published = None;
-        for stack in stacks {
-            published = self.publish_stack(stack).await;
-        }
-        published
+        let recorded = context.run.executor.record_outputs(&step, new, unchanged);
+        recorded.await.map_err(|_| RunEnded)
     }
 
     /// Records the outputs of a root stack and returns them.
-    async fn publish_stack(&self, mut stack: Component) -> Option<PropertyMap> {
-        let mut outputs = stack.deferred.take()?;
-        let control = self.executor.control();
-        if control.has_failed() || control.is_cancelled() {
-            let old = stack
+    async fn publish_stack(mut self, context: &Context) -> Option<PropertyMap> {
+        let mut outputs = self.deferred.take()?;
+        if context.run.has_ended_early() {
+            let old = self
                 .old
                 .as_ref()
                 .map(|old| old.state.outputs.clone())
@@ -165,8 +162,23 @@ impl Generator {
                 }
             }
         }
-        let outputs = self.known_outputs(&stack.record.state.outputs, outputs);
-        drop(self.publish_outputs(stack, outputs.clone()).await);
+        let outputs = known_outputs(context, &self.record.state.outputs, outputs);
+        drop(self.publish(context, outputs.clone()).await);
         Some(outputs)
     }
+}
+
+/// Keeps unknown outputs out of the record: outputs that were made from a skipped resource stay as they were.
+fn known_outputs(context: &Context, before: &PropertyMap, mut outputs: PropertyMap) -> PropertyMap {
+    if context.run.executor.is_preview() || !outputs.contains_unknowns() {
+        return outputs;
+    }
+    let unknown = outputs.iter().filter(|(_, value)| value.contains_unknowns());
+    let unknown: Vec<_> = unknown.map(|(key, _)| key.clone()).collect();
+    for key in unknown {
+        if let Some(value) = before.get(&key) {
+            outputs.insert(key, value.clone());
+        }
+    }
+    outputs.without_unknowns()
 }

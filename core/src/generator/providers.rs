@@ -1,98 +1,26 @@
-//! Who manages a resource: the provider that its goal names, one of this run or one that is only recorded.
+//! The providers of resources: the one that a goal names, of this run or only recorded, and those of records.
 
 use std::sync::Arc;
 
 use crate::{
-    executor::{Step, StepDetail},
-    generator::{Generator, Purpose, Unanswered, register::Registering},
-    provider::ProviderHandle,
-    resource::{Goal, ProviderReference},
-    state::StateRef,
-    step::StepOp,
+    generator::{RunEnded, registration::Registering, run::Run},
+    property::PropertyMap,
+    provider::{ProviderHandle, ProviderRegistry},
+    resource::{Goal, ProviderReference, ResourceState},
+    state::{Base, StateRef},
     urn::Urn,
 };
 
-impl Generator {
-    /// Lets what was recorded under a provider's former URN find it.
-    pub(super) fn note_renamed_provider(&self, registering: &Registering) {
-        let Registering { urn, goal, old, .. } = registering;
-        if let Some(old) = old.as_ref().filter(|old| old.state.urn != *urn)
-            && goal.resource_type.is_provider()
-        {
-            self.registry.rename(&old.state.urn, urn);
-        }
-    }
+/// Finds the providers of resources; the run ends when there is none.
+pub(super) struct ProviderLookup {
+    pub(super) registry: Arc<ProviderRegistry>,
+    pub(super) base: Arc<Base>,
+    pub(super) run: Run,
+}
 
-    /// Keeps a recorded provider that the program names without registering it, so that an update does not delete it
-    /// with what is left over.
-    pub(super) async fn keep_provider(&self, urn: &Urn) -> Result<(), Unanswered> {
-        let needed = self.options.purpose == Purpose::Update;
-        if !needed || !urn.resource_type().starts_with("pulumi:providers:") {
-            return Ok(());
-        }
-        match self.base.live(urn).filter(|_| !self.claims.is_seen(urn)) {
-            // Rare, and so it is kept out of what every registration has room for.
-            Some(record) => {
-                Box::pin(async {
-                    let _turn = self.keeping.lock().await;
-                    match self.claims.take_over(record, &self.base) {
-                        true => self.keep(record).await,
-                        false => Ok(()),
-                    }
-                })
-                .await
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Takes a record over as it is that no registration has claimed. Registrations that claim it meanwhile wait for the
-    /// lock `keeping`, which the caller holds.
-    pub(super) async fn keep(&self, record: &StateRef) -> Result<(), Unanswered> {
-        let detail = StepDetail {
-            untargeted: true,
-            // Of old copies only their deletion is shown.
-            internal: record.state.delete,
-            ..StepDetail::default()
-        };
-        let step = Step::new(
-            StepOp::Same,
-            Some(record.clone()),
-            Some(Arc::clone(&record.state)),
-        );
-        let Some(step) = step else { return Ok(()) };
-        let mut step = step.with_detail(detail);
-        self.plan_steps(std::slice::from_ref(&step))?;
-        match self.executor.run_step(&mut step).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Unanswered::Ending),
-        }
-    }
-
-    /// Awaits a provider that is made from its record. When that fails the run ends; so it does at a termination.
-    pub(super) async fn loaded<T>(
-        &self,
-        urn: &Urn,
-        loading: impl Future<Output = crate::error::Result<T>>,
-    ) -> Result<T, Unanswered> {
-        tokio::select! {
-            biased;
-            loaded = loading => loaded.map_err(|error| {
-                if self.executor.control().is_cancelled() {
-                    return Unanswered::Ending;
-                }
-                self.bail_because(Some(urn), error.text().clone(), Some(error))
-            }),
-            () = self.executor.terminated() => Err(Unanswered::Ending),
-        }
-    }
-
-    /// Finds who manages the resource.
-    pub(super) async fn provider_of(
-        &self,
-        urn: &Urn,
-        goal: &Goal,
-    ) -> Result<Option<ProviderHandle>, Unanswered> {
+impl ProviderLookup {
+    /// Finds the provider of a goal; `None` for components.
+    pub(super) async fn of_goal(&self, urn: &Urn, goal: &Goal) -> Result<Option<ProviderHandle>, RunEnded> {
         if !goal.custom {
             return Ok(None);
         }
@@ -103,26 +31,55 @@ impl Generator {
             return Ok(Some(provider));
         }
         let reference = ProviderReference::parse(&goal.provider).map_err(|error| {
-            self.bail(
-                Some(urn),
-                format!(
-                    "bad provider reference '{}' for resource {urn}: {error}",
-                    goal.provider
-                ),
-            )
+            let reference = &goal.provider;
+            let text = format!("bad provider reference '{reference}' for resource {urn}: {error}");
+            self.run.bail(urn, text)
         })?;
         if let Some(provider) = self.registry.get(&reference) {
             return Ok(Some(provider));
         }
-        // A provider that the program does not register any more may still be the one that it names.
-        match self.base.provider(&reference) {
-            Some(state) => Box::pin(self.loaded(urn, self.registry.ensure(state)))
-                .await
-                .map(Some),
-            None => Err(self.bail(
-                Some(urn),
-                format!("unknown provider '{reference}' for resource '{urn}'"),
-            )),
+        // The program may name a provider that it does not register any more.
+        let Some(state) = self.base.provider(&reference) else {
+            let text = format!("unknown provider '{reference}' for resource '{urn}'");
+            return Err(self.run.bail(urn, text));
+        };
+        let loading = self.run.load(urn, self.registry.ensure(state));
+        Box::pin(loading).await.map(Some)
+    }
+
+    /// Finds the provider of a recorded resource.
+    pub(super) async fn of_record(&self, record: &StateRef) -> Result<Option<ProviderHandle>, RunEnded> {
+        let loading = self.registry.of_record(&self.base, &record.state);
+        self.run.load(&record.state.urn, loading).await
+    }
+
+    /// Finds the provider of each of the recorded resources.
+    pub(super) async fn of_records(
+        &self,
+        states: impl Iterator<Item = &ResourceState>,
+    ) -> Result<Vec<Option<ProviderHandle>>, RunEnded> {
+        let loading = self.registry.of_records(&self.base, states);
+        self.run.unless_terminated(loading).await
+    }
+
+    /// Finds the plugin that checks and compares the inputs of a provider resource. It starts before the call counts
+    /// against the limit, so that a plugin that hangs does not block others.
+    pub(super) async fn manager_for(
+        &self,
+        urn: &Urn,
+        inputs: &PropertyMap,
+    ) -> Result<ProviderHandle, RunEnded> {
+        let loading = self.registry.manager_of(urn, inputs);
+        self.run.ask(urn, None, loading).await
+    }
+
+    /// Keeps a renamed provider known under its former URN, which records refer to.
+    pub(super) fn note_renamed(&self, registering: &Registering) {
+        let Registering { urn, goal, old, .. } = registering;
+        if let Some(old) = old.as_ref().filter(|old| old.state.urn != *urn)
+            && goal.resource_type.is_provider()
+        {
+            self.registry.rename(&old.state.urn, urn);
         }
     }
 }

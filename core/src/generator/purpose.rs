@@ -1,98 +1,172 @@
-//! What the registrations of a run are for, and what becomes of one in a run that only reads or only removes.
+//! The purpose of a run, and the registrations that are no goals in a run that reads or deletes.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, sync::Arc};
 
 use crate::{
-    generator::{Generator, RegisterOutcome, Unanswered, planned::done, register::dependencies_of},
-    resource::Goal,
+    generator::{
+        RegisterOutcome, RunEnded,
+        build::{dependencies_of, new_state},
+        context::Context,
+        refresh::refresh_registered,
+        registration::{Next, StepChain},
+        steps::step,
+        targets::{needs_skipped, refuse_cycles, skip_create},
+    },
+    resource::{Goal, ResourceState},
     state::StateRef,
+    step::StepOp,
     urn::Urn,
 };
 
-/// What the registrations of a run are for.
+/// The purpose of a run with the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Every resource is brought to what the program says.
+    /// Every resource is brought to its goal.
     #[default]
     Update,
-    /// Every resource is read. Components and providers are brought to what the program says, since others need them.
+    /// Every resource is read. Components and providers are brought to their goals, since others need them.
     Refresh,
-    /// Every resource is deleted at the end, providers and components included, which the program has just completed.
+    /// Every resource is deleted at the end. Components and providers are brought to their goals before.
     Destroy,
 }
 
-/// What a registration goes on with: its record as it is now, unless it is answered already.
-pub(super) type Approached = ControlFlow<RegisterOutcome, Option<StateRef>>;
+/// What becomes of a registration in a run of some purpose.
+#[derive(Debug, PartialEq, Eq)]
+enum Mode {
+    /// It is brought to its goal.
+    Goal,
+    /// It is answered with its record.
+    Record,
+    /// It does not exist, or a dependency does not: it is not created.
+    SkipCreate,
+    /// It keeps its record until the program has ended.
+    KeepUntilEnd,
+}
 
-impl Generator {
-    /// Tells whether registrations are more than goals to be reached.
-    pub(super) fn deviates(&self) -> bool {
-        self.options.refreshes || self.options.purpose != Purpose::Update
-    }
-
-    /// Tells whether registrations may be answered without a record of their own.
-    pub(super) fn may_leave_out(&self) -> bool {
-        self.deviates() || self.options.targeting.is_some()
-    }
-
-    /// Reads a registered record where the run asks for that, and answers the registrations that are no goals.
-    pub(super) async fn approach(
-        &self,
-        urn: &Urn,
-        mut old: Option<StateRef>,
-        goal: &Goal,
-    ) -> Result<Approached, Unanswered> {
-        if self.options.purpose == Purpose::Refresh {
-            self.keep_needs(urn, old.as_ref(), goal).await?;
+impl Mode {
+    /// Decides over a registration. `is_managed` says that a package's provider manages it, and `needs_skipped` that
+    /// something it needs was not created.
+    fn of(purpose: Purpose, is_managed: bool, needs_skipped: bool, old: Option<&ResourceState>) -> Self {
+        match (purpose, old) {
+            (Purpose::Update, _) => Self::Goal,
+            (Purpose::Refresh | Purpose::Destroy, _) if !is_managed && !needs_skipped => Self::Goal,
+            (Purpose::Refresh, Some(_)) => Self::Record,
+            // Of a pending replacement only the record is left.
+            (Purpose::Destroy, Some(old)) if !needs_skipped && !old.pending_replacement => Self::KeepUntilEnd,
+            (Purpose::Refresh | Purpose::Destroy, _) => Self::SkipCreate,
         }
-        if self.options.refreshes
-            && let Some(record) = old
-        {
-            old = match self.refresh_registered(urn, record, goal).await? {
-                ControlFlow::Continue(record) => record,
-                answered => return Ok(answered),
-            };
-        }
-        match self.options.purpose {
-            Purpose::Update => Ok(ControlFlow::Continue(old)),
-            Purpose::Refresh => self.answer_with_refreshed(urn, old, goal).await,
-            Purpose::Destroy => self.keep_until_the_end(urn, old, goal).await,
-        }
-    }
-
-    /// Sees to it that no component or provider comes to need what is only read, and so needs it as it was recorded.
-    async fn keep_needs(&self, urn: &Urn, old: Option<&StateRef>, goal: &Goal) -> Result<(), Unanswered> {
-        match old {
-            Some(old) if is_managed(goal) => {
-                self.claims.leave_out(urn, old, &self.base);
-                Ok(())
-            }
-            _ => self.refuse_circles(urn, old, &dependencies_of(goal)).await,
-        }
-    }
-
-    /// Answers what a provider manages, or what needs something that does not exist, with the record as it was read.
-    async fn answer_with_refreshed(
-        &self,
-        urn: &Urn,
-        old: Option<StateRef>,
-        goal: &Goal,
-    ) -> Result<Approached, Unanswered> {
-        if !is_managed(goal) && !self.needs_skipped(goal) {
-            return Ok(ControlFlow::Continue(old));
-        }
-        let outcome = match old {
-            Some(old) => {
-                self.claims.leave_unrecorded(urn);
-                done(old.state)
-            }
-            None => self.skip_create(urn, goal, None).await?,
-        };
-        Ok(ControlFlow::Break(outcome))
     }
 }
 
-/// Tells whether a package's provider manages what the goal asks for.
+/// Tells whether registrations are more than goals to be reached.
+pub(super) fn is_not_plain_update(context: &Context) -> bool {
+    context.options.refreshes || context.options.purpose != Purpose::Update
+}
+
+/// Reads a registered record if the run asks for that, and answers the registrations that are no goals. A registration
+/// that goes on does so with its record as it is now.
+pub(super) async fn refresh_mode(
+    context: &Context,
+    urn: &Urn,
+    mut old: Option<StateRef>,
+    goal: &Goal,
+) -> Result<ControlFlow<Next, Option<StateRef>>, RunEnded> {
+    let purpose = context.options.purpose;
+    if purpose == Purpose::Refresh {
+        // Components and providers must not come to need a resource that is only read, and so keeps its dependencies.
+        match &old {
+            Some(old) if is_managed(goal) => context.claims.keep_record(urn, old),
+            _ => refuse_cycles(context, urn, old.as_ref(), &dependencies_of(goal)).await?,
+        }
+    }
+    if context.options.refreshes
+        && let Some(record) = old
+    {
+        old = match refresh_registered(context, urn, record, goal).await? {
+            ControlFlow::Continue(record) => record,
+            ControlFlow::Break(failed) => return Ok(ControlFlow::Break(Next::Answer(failed))),
+        };
+    }
+    let needs_skipped = purpose != Purpose::Update && needs_skipped(context, goal);
+    let mode = Mode::of(
+        purpose,
+        is_managed(goal),
+        needs_skipped,
+        old.as_ref().map(|old| &*old.state),
+    );
+    let next = match (mode, old) {
+        (Mode::Record, Some(old)) => {
+            context.claims.mark_unrecorded(urn);
+            Next::Answer(RegisterOutcome::done(old.state))
+        }
+        (Mode::KeepUntilEnd, Some(old)) => Next::Run(keep_until_end(context, urn, old, goal).await?),
+        (Mode::SkipCreate, old) => {
+            if let Some(old) = &old {
+                context.claims.release_claim(old);
+            }
+            Next::Answer(skip_create(context, urn, goal, old.as_ref()).await?)
+        }
+        (_, old) => return Ok(ControlFlow::Continue(old)),
+    };
+    Ok(ControlFlow::Break(next))
+}
+
+/// Keeps the record of what a provider manages, with its old inputs, so that it can be reached until it is deleted.
+async fn keep_until_end(
+    context: &Context,
+    urn: &Urn,
+    old: StateRef,
+    goal: &Goal,
+) -> Result<StepChain, RunEnded> {
+    let provider = context.providers.of_goal(urn, goal).await?;
+    let new = Arc::new(ResourceState {
+        inputs: old.state.inputs.clone(),
+        // A resource that was only read is not the program's to delete.
+        external: old.state.external,
+        ..new_state(goal, urn.clone(), Some(&old.state))
+    });
+    let same = step(StepOp::Same, Some(&old), &new, provider);
+    Ok(StepChain::new(urn, Some(&old), new, vec![same]))
+}
+
+/// Tells whether a package's provider manages the resource that the goal asks for.
 pub(super) fn is_managed(goal: &Goal) -> bool {
     goal.custom && !goal.resource_type.is_provider()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::TypeToken;
+
+    #[test]
+    fn only_components_and_providers_are_goals_in_runs_that_read_or_delete() {
+        use Purpose::{Destroy, Refresh, Update};
+        let urn = Urn::new("dev", "shop", "", "pkg:index:Type", "a");
+        let old = ResourceState::new(urn, TypeToken::from("pkg:index:Type"), true);
+        let pending = ResourceState {
+            pending_replacement: true,
+            ..old.clone()
+        };
+        let table = [
+            (Update, true, false, None, Mode::Goal),
+            (Update, true, true, Some(&old), Mode::Goal),
+            (Refresh, false, false, None, Mode::Goal),
+            (Refresh, false, true, None, Mode::SkipCreate),
+            (Refresh, false, true, Some(&old), Mode::Record),
+            (Refresh, true, false, None, Mode::SkipCreate),
+            (Refresh, true, false, Some(&old), Mode::Record),
+            (Refresh, true, false, Some(&pending), Mode::Record),
+            (Destroy, false, false, Some(&old), Mode::Goal),
+            (Destroy, false, true, Some(&old), Mode::SkipCreate),
+            (Destroy, true, false, None, Mode::SkipCreate),
+            (Destroy, true, false, Some(&old), Mode::KeepUntilEnd),
+            (Destroy, true, false, Some(&pending), Mode::SkipCreate),
+            (Destroy, true, true, Some(&old), Mode::SkipCreate),
+        ];
+        for (row, (purpose, is_managed, needs_skipped, old, expected)) in table.into_iter().enumerate() {
+            let found = Mode::of(purpose, is_managed, needs_skipped, old);
+            assert_eq!(found, expected, "row {row}");
+        }
+    }
 }

@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use super::{
+    Claim, ClaimGuard, Generator, Purpose, RegisterOutcome, RunEnded,
+    build::new_state,
+    steps::step,
+    targets::{needs_skipped, resolve_former_urns, skip_create},
+};
 use crate::{
     executor::Step,
-    generator::{Claim, ClaimGuard, Generator, Purpose, RegisterOutcome, Unanswered, build::new_state},
     resource::{Goal, ResourceState},
     state::StateRef,
     step::StepOp,
@@ -22,7 +27,7 @@ impl Generator {
         mut guard: ClaimGuard,
         goal: Goal,
         id: ResourceId,
-    ) -> Result<RegisterOutcome, Unanswered> {
+    ) -> Result<RegisterOutcome, RunEnded> {
         let claim = guard.begin();
         let outcome = self.read_claimed(claim, goal, id).await;
         guard.end(outcome)
@@ -33,37 +38,39 @@ impl Generator {
         claim: Claim,
         mut goal: Goal,
         id: ResourceId,
-    ) -> Result<RegisterOutcome, Unanswered> {
+    ) -> Result<RegisterOutcome, RunEnded> {
+        let context = &self.context;
+        let (run, claims, plans) = (&context.run, &context.claims, &context.plans);
+        let purpose = context.options.purpose;
         let Claim { urn, old } = claim;
         if id.is_empty() {
-            return Err(self.bail(Some(&urn), format!("Expected an ID for {urn}")));
+            return Err(run.bail(&urn, format!("Expected an ID for {urn}")));
         }
         if let Some(skipped) = self.await_dependencies(&urn, &goal).await? {
             return Ok(skipped);
         }
-        if self.options.purpose != Purpose::Update && self.needs_skipped(&goal) {
+        if purpose != Purpose::Update && needs_skipped(context, &goal) {
             if let Some(old) = &old {
-                self.claims.forgo(old);
+                claims.release_claim(old);
             }
-            return Box::pin(self.skip_create(&urn, &goal, old.as_ref())).await;
+            return Box::pin(skip_create(context, &urn, &goal, old.as_ref())).await;
         }
-        if let Some(targeting) = self.options.targeting.as_deref() {
-            Box::pin(self.aim_read(targeting, &urn, &goal)).await?;
-            self.aim_at_records(&mut goal);
+        if let Some(targets) = self.targets() {
+            Box::pin(targets.select_read(&urn, &goal)).await?;
+            resolve_former_urns(context, &mut goal);
         }
         let old = match old {
-            Some(old) => Some(self.as_it_is(&urn, old).await),
+            Some(old) => Some(self.unreserved(&urn, old).await?),
             None => None,
         };
-        let provider = self.provider_of(&urn, &goal).await?;
+        let provider = context.providers.of_goal(&urn, &goal).await?;
         let mut new = new_state(&goal, urn.clone(), old.as_ref().map(|old| &*old.state));
         new.external = true;
         new.id = id;
         let new = Arc::new(new);
-        let recorded = old.clone();
-        // Something managed under another id is given up for what is read: it is deleted at the end, unless it was before.
+        // A resource managed under another id is given up for the read one: it is deleted at the end of the run.
         let replaced = old
-            .clone()
+            .as_ref()
             .filter(|old| !old.state.external && old.state.id != new.id);
         let op = if replaced.is_some() {
             StepOp::ReadReplacement
@@ -71,43 +78,33 @@ impl Generator {
             StepOp::Read
         };
         let mut chain: Vec<Step> = Vec::new();
-        chain.extend(
-            Step::new(op, old.clone(), Some(Arc::clone(&new))).map(|step| step.with_provider(provider)),
-        );
+        chain.extend(step(op, old.as_ref(), &new, provider));
         if replaced.is_some() {
-            self.plan_giving_up(&urn)?;
-            chain.extend(Step::new(StepOp::Replace, old, Some(Arc::clone(&new))));
+            plans.check_giving_up(&urn)?;
+            chain.extend(step(StepOp::Replace, old.as_ref(), &new, None));
         }
-        match self.executor.run_chain(chain).await {
+        match run.executor.run_chain(chain).await {
             Ok(outcome) => {
                 if let Some(old) = replaced {
-                    self.note_replaced(old);
+                    context.replacements.note(old.clone());
                 }
-                if let (Purpose::Destroy, Some(record)) = (self.options.purpose, &outcome.new) {
-                    self.condemn(record, recorded.as_ref());
+                if let (Purpose::Destroy, Some(record)) = (purpose, &outcome.new) {
+                    self.deletions.note_registered(record, old.as_ref());
                 }
                 let state = outcome.new.map_or(new, |record| record.state);
-                Ok(RegisterOutcome {
-                    state,
-                    succeeded: true,
-                    unknown: false,
-                    skipped: false,
-                })
+                Ok(RegisterOutcome::done(state))
             }
-            Err(failure) => self.after_failure(&failure, &new),
+            Err(failure) => run.after_failure(&failure, &new),
         }
     }
 
-    /// Waits until no delete-before-replace looks at a record; one that was deleted then is only a reminder.
-    async fn as_it_is(&self, urn: &Urn, old: StateRef) -> StateRef {
-        if self.begin(urn, &old).await.is_none() {
-            return old;
+    /// Waits until no delete-before-replace reserves a record. One that was deleted then is a pending replacement.
+    async fn unreserved(&self, urn: &Urn, mut old: StateRef) -> Result<StateRef, RunEnded> {
+        if self.begin(urn, &old).await?.is_some() {
+            let mut state = ResourceState::clone(&old.state);
+            state.pending_replacement = true;
+            old.state = Arc::new(state);
         }
-        let mut state = ResourceState::clone(&old.state);
-        state.pending_replacement = true;
-        StateRef {
-            id: old.id,
-            state: Arc::new(state),
-        }
+        Ok(old)
     }
 }

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use crate::{
-    generator::Unanswered,
+    generator::RunEnded,
     monitor::{Invoke, Monitor, WireStatus, defaults::ProviderUse, register::Refused},
     property::PropertyMap,
     provider::{InvokeRequest, InvokeResponse},
@@ -85,7 +85,7 @@ impl Monitor {
                 biased;
                 customs = generator.settled(&depends_on) => customs,
                 () = generator.executor().control().stopped() => {
-                    return Err(Refused::Unanswered(Unanswered::Ending));
+                    return Err(Refused::Unanswered(RunEnded));
                 }
             };
             if customs.iter().any(|urn| self.is_missing(urn)) {
@@ -140,7 +140,7 @@ impl Monitor {
                 }
             },
             () = self.0.closed.cancelled() => Err(WireStatus::shut_down("waiting on step's done channel").into()),
-            () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(Unanswered::Ending)),
+            () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(RunEnded)),
         }
     }
 

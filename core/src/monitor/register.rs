@@ -6,7 +6,7 @@ use smol_str::SmolStr;
 
 use crate::{
     error::Error,
-    generator::{ClaimGuard, References, RegisterOutcome, Unanswered},
+    generator::{ClaimGuard, References, RegisterOutcome, RunEnded},
     monitor::{Monitor, Registered, Registration, WireStatus, defaults::ProviderUse, in_flight::Flight},
     property::{PropertyMap, PropertyPath, Survey, hash::fill_hashes},
     provider::ProviderStatus,
@@ -73,9 +73,7 @@ impl Monitor {
     pub(super) async fn refused(&self, refused: Refused) -> WireStatus {
         match refused {
             Refused::Invalid(status) => status,
-            Refused::Unanswered(Unanswered::Ending) => {
-                self.unanswered("waiting on step's done channel").await
-            }
+            Refused::Unanswered(RunEnded) => self.unanswered("waiting on step's done channel").await,
             Refused::OutputsAfterRunEnded => self.unanswered("waiting on output step's done channel").await,
         }
     }
@@ -88,7 +86,7 @@ impl Monitor {
         let ending = self.0.generator.executor().control().is_stopped();
         self.0.in_flight.enter().ok_or_else(|| {
             if ending {
-                Refused::Unanswered(Unanswered::Ending)
+                Refused::Unanswered(RunEnded)
             } else {
                 Refused::Invalid(WireStatus::shut_down(doing))
             }
@@ -257,7 +255,7 @@ impl Monitor {
             biased;
             hashed = fill_hashes(values, &directory, spawner, Some(&*self.0.fetch)) => Ok(hashed),
             // A file system may not answer.
-            () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(Unanswered::Ending)),
+            () = self.0.generator.executor().terminated() => Err(Refused::Unanswered(RunEnded)),
         }
     }
 
@@ -355,7 +353,7 @@ pub(super) enum Refused {
     /// It is invalid.
     Invalid(WireStatus),
     /// The run is ending.
-    Unanswered(Unanswered),
+    Unanswered(RunEnded),
     /// The run is ending, and the request was to publish outputs.
     OutputsAfterRunEnded,
 }
@@ -364,7 +362,7 @@ impl Refused {
     /// Marks the request as one that publishes outputs.
     fn of_outputs(self) -> Self {
         match self {
-            Self::Unanswered(Unanswered::Ending) => Self::OutputsAfterRunEnded,
+            Self::Unanswered(RunEnded) => Self::OutputsAfterRunEnded,
             refused => refused,
         }
     }

@@ -1,30 +1,69 @@
-//! Reserving the records that a delete-before-replace may delete, so that their registrations wait.
+//! Reservations: a delete-before-replace reserves the records that it may delete, so that their registrations wait.
 
-use super::{Claims, Progress, Taken};
-use crate::{state::StateRef, urn::Urn};
+use rustc_hash::FxHashSet;
+use tokio::sync::oneshot;
 
-impl Taken {
-    /// Tells whether a record is as the last run left it: nobody has claimed it, or who did still waits for others.
+use super::{Claims, End, State};
+use crate::{
+    generator::RunEnded,
+    state::{StateId, StateRef},
+    urn::Urn,
+};
+
+/// Records reserved by one delete-before-replace. Those not released when it is dropped are released as not deleted.
+pub(crate) struct Reservation<'a> {
+    claims: &'a Claims,
+    records: Vec<StateRef>,
+    released: FxHashSet<StateId>,
+}
+
+impl Reservation<'_> {
+    /// Returns the reserved records in the order in which they were asked for.
+    pub(crate) fn records(&self) -> &[StateRef] {
+        &self.records
+    }
+
+    /// Ends the reservation of one record: `deleted` holds the replaced properties when the record was deleted, and
+    /// `None` when it stays.
+    pub(crate) fn release(&mut self, record: &StateRef, deleted: Option<Vec<String>>) {
+        if self.released.insert(record.id) {
+            self.claims.state().release(record, deleted);
+        }
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        let mut state = self.claims.state();
+        for record in &self.records {
+            if !self.released.contains(&record.id) {
+                state.release(record, None);
+            }
+        }
+    }
+}
+
+impl State {
+    /// Tells whether a record is as the last run left it: unclaimed, or claimed by a registration that still waits.
     fn is_free(&self, record: &StateRef) -> bool {
         let urn = &record.state.urn;
         if record.state.delete {
-            // Registrations are about the record in use, and never about an old copy.
+            // Registrations claim the record in use, never an old copy.
             return !self.operated.contains(&record.id);
         }
         if self.deleted.contains_key(urn) {
             return false;
         }
-        let current = self.old_to_new.get(urn).unwrap_or(urn);
-        let claimed = self.registrations.get(current);
+        let claimed = self.registrations.get(self.current_urn(urn));
         !self.operated.contains(&record.id)
-            || claimed.is_some_and(|progress| !progress.begun && !progress.done)
+            || claimed.is_some_and(|registration| !registration.begun && !registration.end.is_done)
     }
 
-    /// Returns the first reservation of another's that stands in the way.
-    fn reserved_among(&mut self, candidates: &[StateRef]) -> Option<&mut Progress> {
+    /// Returns the end of the first reservation by another delete-before-replace that is in the way.
+    fn reserved_among(&mut self, candidates: &[StateRef]) -> Option<&mut End> {
         let other = candidates.iter().find(|candidate| {
             let reserved = self.reserved.get(&candidate.id);
-            reserved.is_some_and(|entry| !entry.done) && self.is_free(candidate)
+            reserved.is_some_and(|end| !end.is_done) && self.is_free(candidate)
         })?;
         self.reserved.get_mut(&other.id)
     }
@@ -33,73 +72,74 @@ impl Taken {
         let mut free = candidates.to_vec();
         free.retain(|candidate| self.is_free(candidate));
         for candidate in &free {
-            self.reserved.insert(candidate.id, Progress::default());
+            self.reserved.insert(candidate.id, End::default());
         }
         free
+    }
+
+    fn release(&mut self, record: &StateRef, deleted: Option<Vec<String>>) {
+        if let Some(keys) = deleted {
+            self.operated.insert(record.id);
+            if !record.state.delete {
+                self.deleted.insert(record.state.urn.clone(), keys);
+            }
+        }
+        if let Some(end) = self.reserved.get_mut(&record.id) {
+            end.finish();
+        }
     }
 }
 
 impl Claims {
     /// Reserves those of `candidates` that this run has not dealt with, so that their registrations wait. While another
-    /// has reserved one of them this waits, and holds none: two can never wait for each other.
-    pub(crate) async fn reserve(&self, candidates: &[StateRef]) -> Vec<StateRef> {
-        loop {
-            let turn = {
-                let mut taken = self.taken();
-                match taken.reserved_among(candidates) {
-                    Some(other) => other.turn(),
-                    None => return taken.reserve(candidates),
-                }
-            };
-            drop(turn.await);
-        }
+    /// reservation holds one of them this waits and holds none: two reservations never wait for each other.
+    pub(crate) async fn reserve(&self, candidates: &[StateRef]) -> Result<Reservation<'_>, RunEnded> {
+        let reserving = self.unreserved(|state| match state.reserved_among(candidates) {
+            Some(other) => Err(other.turn()),
+            None => Ok(state.reserve(candidates)),
+        });
+        Ok(Reservation {
+            records: reserving.await?,
+            claims: self,
+            released: FxHashSet::default(),
+        })
     }
 
-    /// Ends a reservation: `deleted` holds the keys when the record was deleted, and `None` when it was spared.
-    pub(crate) fn release(&self, record: &StateRef, deleted: Option<Vec<String>>) {
-        let mut taken = self.taken();
-        if let Some(keys) = deleted {
-            taken.operated.insert(record.id);
-            if !record.state.delete {
-                taken.deleted.insert(record.state.urn.clone(), keys);
+    /// Repeats `attempt`, which returns what it waits for while a reservation is in the way.
+    async fn unreserved<T>(
+        &self,
+        mut attempt: impl FnMut(&mut State) -> Result<T, oneshot::Receiver<()>>,
+    ) -> Result<T, RunEnded> {
+        loop {
+            let attempted = attempt(&mut self.state());
+            match attempted {
+                Ok(found) => return Ok(found),
+                Err(turn) => self.turn(turn).await?,
             }
         }
-        if let Some(progress) = taken.reserved.get_mut(&record.id) {
-            progress.finish();
-        }
     }
 
-    /// Lets the registration of `urn` begin with its record, as soon as no delete-before-replace looks at that; then
-    /// tells the keys if it was deleted.
-    pub(crate) async fn begin(&self, urn: &Urn, record: &StateRef) -> Option<Vec<String>> {
-        let old = &record.state.urn;
-        loop {
-            let turn = {
-                let mut taken = self.taken();
-                match taken
-                    .reserved
-                    .get_mut(&record.id)
-                    .filter(|progress| !progress.done)
-                {
-                    None => {
-                        if let Some(progress) = taken.registrations.get_mut(urn) {
-                            progress.begun = true;
-                        }
-                        return taken.deleted.get(old).cloned();
-                    }
-                    Some(progress) => progress.turn(),
-                }
-            };
-            drop(turn.await);
-        }
+    /// Lets the registration of `urn` begin with its record once that is not reserved. Returns the replaced properties if
+    /// a delete-before-replace has deleted the record.
+    pub(crate) async fn begin(&self, urn: &Urn, record: &StateRef) -> Result<Option<Vec<String>>, RunEnded> {
+        let beginning = self.unreserved(|state| {
+            if let Some(end) = state.reserved.get_mut(&record.id).filter(|end| !end.is_done) {
+                return Err(end.turn());
+            }
+            if let Some(registration) = state.registrations.get_mut(urn) {
+                registration.begun = true;
+            }
+            Ok(state.deleted.get(&record.state.urn).cloned())
+        });
+        beginning.await
     }
 
-    /// Tells whether a delete-before-replace has deleted a record in use that no registration has taken over since.
+    /// Tells whether a delete-before-replace has deleted a record in use that no registration has claimed since.
     pub(crate) fn is_abandoned(&self, record: &StateRef) -> bool {
-        let taken = self.taken();
+        let state = self.state();
         let urn = &record.state.urn;
-        let current = taken.old_to_new.get(urn).unwrap_or(urn);
-        let is_copy = record.state.delete;
-        !is_copy && taken.deleted.contains_key(urn) && !taken.registrations.contains_key(current)
+        !record.state.delete
+            && state.deleted.contains_key(urn)
+            && !state.registrations.contains_key(state.current_urn(urn))
     }
 }

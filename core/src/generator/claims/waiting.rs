@@ -1,78 +1,92 @@
-//! Waiting for the registrations of others.
+//! Waiting for other registrations. Every wait ends with what it waits for, or with the run.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tokio::sync::oneshot;
 
-use super::{Claims, Progress};
-use crate::urn::Urn;
+use super::{Claims, Registration};
+use crate::{generator::RunEnded, urn::Urn};
 
-/// How waiting for other registrations ended.
+/// Why a wait for other registrations ended before all of them had records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Awaited {
-    /// All have records.
-    Ready,
+pub(crate) enum WaitError {
     /// This one failed.
     Failed(Urn),
-    /// This one was given back, and so was never there.
+    /// The claim of this one was withdrawn.
     Withdrawn(Urn),
-    /// They wait for each other.
+    /// This one waits for the registration that waits.
     Cycle(Urn),
+    /// The run has ended.
+    RunEnded,
 }
 
 impl Claims {
-    /// Waits until every resource of this run among `urns` has a record. `urn` is the one who waits.
-    pub(crate) async fn wait_for(&self, urn: &Urn, urns: Vec<Urn>) -> Awaited {
-        if urns.is_empty() {
-            return Awaited::Ready;
-        }
-        for target in urns {
-            if target == *urn {
+    /// Waits, for the registration of `urn`, until every resource of this run among `others` has a record.
+    pub(crate) async fn wait_for(&self, urn: &Urn, others: Vec<Urn>) -> Result<(), WaitError> {
+        for other in others {
+            if other == *urn {
                 continue;
             }
-            let (turn, is_forward) = {
-                let mut taken = self.taken();
-                let Some(progress) = taken.registrations.get(&target) else {
-                    continue;
-                };
-                if progress.failed {
-                    return Awaited::Failed(target);
-                }
-                if progress.done {
-                    continue;
-                }
-                let arrival = taken.registrations.get(urn).map(|own| own.arrival);
-                let is_forward = arrival.is_none_or(|own| own < progress.arrival);
-                // Along waits for earlier ones alone, which nearly all are, no circle can close.
-                let may_close = is_forward || taken.forward_waits > 0;
-                if may_close && leads_to(&taken.registrations, &target, urn) {
-                    return Awaited::Cycle(target);
-                }
-                taken.forward_waits += usize::from(is_forward);
-                if let Some(own) = taken.registrations.get_mut(urn) {
-                    own.waits_for = Some(target.clone());
-                }
-                let Some(progress) = taken.registrations.get_mut(&target) else {
-                    continue;
-                };
-                (progress.turn(), is_forward)
+            let Some((turn, is_forward)) = self.enter_wait(urn, &other)? else {
+                continue;
             };
-            drop(turn.await);
-            let mut taken = self.taken();
-            taken.forward_waits -= usize::from(is_forward);
-            if let Some(own) = taken.registrations.get_mut(urn) {
+            let ended = self.turn(turn).await;
+            let mut state = self.state();
+            state.forward_waits -= usize::from(is_forward);
+            if let Some(own) = state.registrations.get_mut(urn) {
                 own.waits_for = None;
             }
-            match taken.registrations.get(&target) {
-                None => return Awaited::Withdrawn(target),
-                Some(progress) if progress.failed => return Awaited::Failed(target),
+            if ended.is_err() {
+                return Err(WaitError::RunEnded);
+            }
+            match state.registrations.get(&other) {
+                None => return Err(WaitError::Withdrawn(other)),
+                Some(registration) if registration.failed => return Err(WaitError::Failed(other)),
                 Some(_) => {}
             }
         }
-        Awaited::Ready
+        Ok(())
     }
 
-    /// Waits for the registrations of `urns` and of all that is below the components among them; then returns the custom
-    /// resources that these stand for: a component stands for what is below it, as far as the first custom resources.
+    /// Enters the wait of `urn` for `other`; `None` when there is nothing to wait for. The flag says that `other` arrived
+    /// later than `urn`.
+    fn enter_wait(&self, urn: &Urn, other: &Urn) -> Result<Option<(oneshot::Receiver<()>, bool)>, WaitError> {
+        let mut state = self.state();
+        let Some(registration) = state.registrations.get(other) else {
+            return Ok(None);
+        };
+        if registration.failed {
+            return Err(WaitError::Failed(other.clone()));
+        }
+        if registration.end.is_done {
+            return Ok(None);
+        }
+        let is_forward = state.arrival(urn).is_none_or(|own| own < registration.arrival);
+        // Waits for earlier registrations alone, which nearly all are, cannot close a cycle.
+        let may_close = is_forward || state.forward_waits > 0;
+        if may_close && leads_to(&state.registrations, other, urn) {
+            return Err(WaitError::Cycle(other.clone()));
+        }
+        state.forward_waits += usize::from(is_forward);
+        if let Some(own) = state.registrations.get_mut(urn) {
+            own.waits_for = Some(other.clone());
+        }
+        let registration = state.registrations.get_mut(other);
+        Ok(registration.map(|registration| (registration.end.turn(), is_forward)))
+    }
+
+    /// Waits for the end of a registration or reservation, or for that of the run.
+    pub(super) async fn turn(&self, turn: oneshot::Receiver<()>) -> Result<(), RunEnded> {
+        tokio::select! {
+            biased;
+            _ = turn => Ok(()),
+            () = self.control.terminated() => Err(RunEnded),
+        }
+    }
+
+    /// Waits for the registrations of `urns` and of everything below the components among them; then returns the custom
+    /// resources that these stand for. A component stands for the nearest custom resources below it.
+    ///
+    /// The caller ends the wait with the run.
     pub(crate) async fn settled(&self, urns: &[Urn]) -> Vec<Urn> {
         loop {
             let (customs, turns) = self.expand(urns);
@@ -86,46 +100,42 @@ impl Claims {
     }
 
     fn expand(&self, urns: &[Urn]) -> (Vec<Urn>, Vec<oneshot::Receiver<()>>) {
-        let mut taken = self.taken();
+        let mut state = self.state();
         let (mut customs, mut turns) = (Vec::new(), Vec::new());
         let mut pending = urns.to_vec();
         let mut seen = FxHashSet::default();
         while let Some(urn) = pending.pop() {
-            let Some(progress) = taken.registrations.get_mut(&urn) else {
+            let Some(registration) = state.registrations.get_mut(&urn) else {
                 continue;
             };
             if !seen.insert(urn.clone()) {
                 continue;
             }
-            if !progress.done {
-                turns.push(progress.turn());
+            if !registration.end.is_done {
+                turns.push(registration.end.turn());
             }
-            if progress.custom {
+            if registration.custom {
                 customs.push(urn);
             } else {
-                pending.extend(progress.children.iter().cloned());
+                pending.extend(registration.children.iter().cloned());
             }
         }
         (customs, turns)
     }
 }
 
-/// Tells whether waiting for `from` means, in the end, waiting for `to`.
-fn leads_to(registrations: &FxHashMap<Urn, Progress>, from: &Urn, to: &Urn) -> bool {
-    let mut pending = vec![from];
+/// Tells whether a wait for `from` is, in the end, a wait for `to`. A registration waits for one other at a time.
+fn leads_to(registrations: &FxHashMap<Urn, Registration>, from: &Urn, to: &Urn) -> bool {
     let mut visited = FxHashSet::default();
-    while let Some(urn) = pending.pop() {
+    let mut next = Some(from);
+    while let Some(urn) = next {
         if urn == to {
             return true;
         }
-        if visited.insert(urn) {
-            pending.extend(
-                registrations
-                    .get(urn)
-                    .into_iter()
-                    .flat_map(|progress| &progress.waits_for),
-            );
+        if !visited.insert(urn) {
+            return false;
         }
+        next = registrations.get(urn).and_then(|other| other.waits_for.as_ref());
     }
     false
 }

@@ -1,54 +1,60 @@
 //! Targets and excludes: which resources an operation works on, and what becomes of the others.
 //!
-//! What is left out keeps its record to the letter; what is left out and has no record is not created. Both keep the
-//! snapshot valid: what a record that is left out needs stays, too, and nothing may come to depend on what is not there.
+//! A skipped resource keeps its record unchanged; one without a record is not created. The snapshot stays valid: what a
+//! kept record needs stays, too, and nothing may come to depend on a resource that was not created.
 
-mod aim;
-mod decide;
+mod cycle;
+mod former_urns;
 mod glob;
-mod leave_out;
-mod names;
+mod protect_dependencies;
+mod select;
 mod set;
-mod spare;
+mod skip;
+mod skip_create;
 
-pub(super) use leave_out::untargeted;
-pub(crate) use names::References;
+pub(super) use cycle::refuse_cycles;
+pub(crate) use former_urns::References;
+pub(super) use former_urns::{record_of, refer_to_registered, registered_urn, resolve_former_urns};
+pub(super) use protect_dependencies::{is_live, protect_dependencies};
+pub(super) use select::Targets;
 pub(crate) use set::TargetSet;
+pub(super) use skip::refuse_lost_provider;
+pub(super) use skip_create::{needs_skipped, skip_create};
 
 use crate::urn::Urn;
 
-/// Which resources an operation works on, as the user's options say it.
+/// The targets and excludes of the user's options.
 ///
-/// Targets name what is worked on, excludes what is not; where there are targets, excludes say nothing. Providers and
-/// the root stack are always worked on.
+/// Targets name the resources to work on, excludes those to skip; excludes do not count beside targets. Providers and the
+/// root stack are always worked on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targeting {
-    /// The only resources to be worked on.
+    /// The only resources to work on.
     pub targets: TargetSet,
-    /// What depends on a target is a target, too.
+    /// Dependents of targets are targets, too.
     pub target_dependents: bool,
-    /// Resources to be left alone.
+    /// Resources to skip.
     pub excludes: TargetSet,
-    /// What depends on something that is left alone is left alone, too.
+    /// Dependents of skipped resources are skipped, too.
     pub exclude_dependents: bool,
-    /// Resources to be replaced whatever Diff says.
+    /// Resources to replace regardless of Diff.
     pub replaced: TargetSet,
 }
 
 impl Targeting {
-    /// Tells whether nothing is said at all.
+    /// Tells whether no option is given.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.replaced.is_empty() && !self.is_limited()
     }
 
-    /// Tells whether some resources may be left out.
+    /// Tells whether some resources may be skipped.
     #[must_use]
     pub(crate) fn is_limited(&self) -> bool {
         !(self.targets.is_empty() && self.excludes.is_empty())
     }
 
-    /// Tells whether a resource is named as what the set that counts is about: a target, or an exclude.
+    /// Tells whether the set that counts, targets or excludes, names a resource.
     fn names(&self, urn: &Urn) -> bool {
         if self.targets.is_empty() {
             self.excludes.contains(urn)
@@ -57,7 +63,7 @@ impl Targeting {
         }
     }
 
-    /// Tells whether dependents of what is named count as named.
+    /// Tells whether dependents of named resources count as named.
     fn follows_dependents(&self) -> bool {
         if self.targets.is_empty() {
             self.exclude_dependents
@@ -66,18 +72,18 @@ impl Targeting {
         }
     }
 
-    /// Tells whether a resource is worked on; `named` says whether the set that counts has it.
+    /// Tells whether a resource is worked on; `named` says that the set that counts names it.
     fn includes(&self, named: bool) -> bool {
         !self.is_limited() || named != self.targets.is_empty()
     }
 
-    /// Returns what is left alone and what is replaced, by the names of the options; excludes only where they count.
+    /// Returns excludes and replace targets, by the names of the options; excludes only where they count.
     pub(crate) fn spared_and_replaced(&self) -> impl Iterator<Item = (&'static str, &TargetSet)> {
         let excludes = self.targets.is_empty().then_some(("excludes", &self.excludes));
         excludes.into_iter().chain([("replaceTargets", &self.replaced)])
     }
 
-    /// Returns the targets that are nowhere; globs may match nothing.
+    /// Returns the targets that do not exist; globs may match nothing.
     pub(crate) fn missing_targets(&self, is_known: impl Fn(&Urn) -> bool) -> Vec<&str> {
         let is_missing = |target: &&str| !Urn::parse(target).is_ok_and(|urn| is_known(&urn));
         self.targets.literals().filter(is_missing).collect()

@@ -14,7 +14,7 @@ use smol_str::SmolStr;
 
 use crate::{
     error::Error,
-    generator::{Generator, Unanswered},
+    generator::{Generator, RunEnded},
     monitor::{
         PackageChoice, Registration, RunInfo, WireStatus, in_flight::InFlight, packages::Packages,
         register::Refused,
@@ -196,7 +196,7 @@ impl DefaultProviders {
         match started {
             Started::Ready(provider) => Ok(Some(provider)),
             Started::Failed => Ok(None),
-            Started::Ending => Err(Refused::Unanswered(Unanswered::Ending)),
+            Started::Ending => Err(Refused::Unanswered(RunEnded)),
         }
     }
 
@@ -265,9 +265,7 @@ impl DefaultProviders {
         };
         match what {
             // The request is not answered: the deployment fails.
-            ProviderUse::Resource(urn) => {
-                Refused::Unanswered(self.generator.bail(Some(urn), text(urn.as_str())))
-            }
+            ProviderUse::Resource(urn) => Refused::Unanswered(self.generator.bail(urn, text(urn.as_str()))),
             ProviderUse::Read(_, token) | ProviderUse::Token(token) => {
                 WireStatus::unknown(text(token)).into()
             }

@@ -7,7 +7,7 @@ use futures::future::{BoxFuture, FutureExt as _, Shared};
 use super::{ProviderUse, ResolvedProvider, configuration, name::default_name};
 use crate::{
     executor::Failure,
-    generator::{Generator, Unanswered},
+    generator::{Generator, RunEnded},
     monitor::{RunInfo, in_flight::InFlight},
     provider::settings::ProviderSettings,
     resource::{Goal, ProviderReference},
@@ -54,7 +54,7 @@ pub(super) fn start(
     });
     let start = task.map(move |started| match started {
         Ok(Ok(started)) => started,
-        Ok(Err(Unanswered::Ending)) => Started::Ending,
+        Ok(Err(RunEnded)) => Started::Ending,
         Err(error) => {
             control.fail(Failure::Fatal(error), true);
             Started::Ending
@@ -69,7 +69,7 @@ async fn register(
     run: &RunInfo,
     settings: ProviderSettings,
     first_user: Option<Urn>,
-) -> Result<Started, Unanswered> {
+) -> Result<Started, RunEnded> {
     let inputs = settings.write(configuration::inputs(&settings.package, run));
     let goal = Box::new(Goal {
         resource_type: TypeToken::provider_of(&settings.package),

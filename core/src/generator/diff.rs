@@ -1,29 +1,32 @@
-//! What a comparison means for a resource: nothing, an update, or a replacement.
+//! What differs between a record and a goal: nothing, an update, or a replacement.
 
 use crate::{
     event::{DetailedDiff, DiffKind},
+    executor::Step,
     property::{PropertyMap, PropertyPath, PropertyValue},
     provider::{DiffChanges, DiffResponse},
+    resource::ResourceState,
+    urn::Urn,
 };
 
-/// What differs, and what that asks for.
+/// What differs, and what is to be done about it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Difference {
     /// What is to be done.
-    pub(crate) verdict: Verdict,
+    pub(crate) change: Change,
     /// Properties that force a replacement.
     pub(crate) keys: Vec<String>,
     /// Properties that differ.
     pub(crate) diffs: Vec<String>,
     /// How each differs.
     pub(crate) detailed: Option<DetailedDiff>,
-    /// Whether the provider wants the old one deleted first.
+    /// The provider asks for the old one to be deleted first.
     pub(crate) delete_before_replace: bool,
 }
 
 /// What is to be done with a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Change {
     #[default]
     Same,
     Update,
@@ -31,41 +34,79 @@ pub(crate) enum Verdict {
 }
 
 impl Difference {
-    /// A replacement that is decided without a comparison.
-    pub(crate) fn replacement(key: &str) -> Self {
-        let keys = if key.is_empty() {
-            Vec::new()
-        } else {
-            vec![key.to_owned()]
-        };
+    /// Returns a replacement that is decided without a comparison, for the property `key`.
+    pub(crate) fn replacement(key: Option<&str>) -> Self {
         Self {
-            verdict: Verdict::Replace,
-            keys,
+            change: Change::Replace,
+            keys: key.map(ToOwned::to_owned).into_iter().collect(),
             ..Self::default()
         }
     }
 
-    /// Tells whether anything in the answer says that the resource cannot stay, apart from whether it has changed.
+    /// Shows the difference with a step.
+    pub(crate) fn describe(&self, step: Step) -> Step {
+        step.with_diff(self.keys.clone(), self.diffs.clone(), self.detailed.clone())
+    }
+
+    /// Tells whether any property asks for a replacement, changed or not.
     pub(crate) fn asks_for_replacement(&self) -> bool {
         let mut detailed = self.detailed.iter().flat_map(DetailedDiff::values);
         !self.keys.is_empty() || detailed.any(|property| is_replacement(property.kind))
     }
 
-    /// A component's difference: its inputs differ or not.
+    /// Returns a component's difference: an update if its inputs differ.
     pub(crate) fn of_component(old: &PropertyMap, new: &PropertyMap) -> Self {
-        let verdict = if old.says_the_same(new) {
-            Verdict::Same
+        let change = if old.says_the_same(new) {
+            Change::Same
         } else {
-            Verdict::Update
+            Change::Update
         };
         Self {
-            verdict,
+            change,
             ..Self::default()
         }
     }
 }
 
-/// Interprets a provider's answer to Diff, completed where the provider cannot tell.
+/// A replacement that is decided before any comparison, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Forced {
+    /// A comparison decides.
+    No,
+    /// The replacement trigger has fired.
+    ByTrigger,
+    /// This property of the resource demands it.
+    By(&'static str),
+    /// The replacement trigger is unknown, which only a preview can go on with.
+    UnknownTrigger,
+}
+
+/// Decides whether a resource is replaced without a comparison. `is_targeted` says that the user demands a replacement, or
+/// that the record is tainted; `is_replaced` tells which resources this run has replaced so far.
+pub(super) fn forced(
+    old: &ResourceState,
+    new: &ResourceState,
+    is_targeted: bool,
+    preview: bool,
+    is_replaced: impl Fn(&Urn) -> bool,
+) -> Forced {
+    let trigger = new.options.replacement_trigger.as_ref();
+    if !preview && trigger.is_some_and(PropertyValue::contains_unknowns) {
+        Forced::UnknownTrigger
+    } else if trigger_fires(old.options.replacement_trigger.as_ref(), trigger) {
+        Forced::ByTrigger
+    } else if is_targeted {
+        Forced::By("id")
+    } else if new.options.replace_with.iter().any(&is_replaced) {
+        Forced::By("replaceWith")
+    } else if new.options.deleted_with.as_ref().is_some_and(is_replaced) {
+        Forced::By("deletedWith")
+    } else {
+        Forced::No
+    }
+}
+
+/// Decides what a provider's answer to Diff leads to; a comparison of the inputs has completed an unknown answer.
 ///
 /// `has_init_errors` says that the last creation or update did not complete: it is retried as an update.
 pub(crate) fn interpret(
@@ -87,12 +128,12 @@ pub(crate) fn interpret(
     }
     let replaces = difference.asks_for_replacement();
     let changed = changes == DiffChanges::Some;
-    difference.verdict = if pending_replacement || (changed && replaces) {
-        Verdict::Replace
+    difference.change = if pending_replacement || (changed && replaces) {
+        Change::Replace
     } else if changed || has_init_errors {
-        Verdict::Update
+        Change::Update
     } else {
-        Verdict::Same
+        Change::Same
     };
     difference
 }
@@ -137,8 +178,8 @@ fn apply_replace_on_changes(
     }
 }
 
-/// Tells whether a replacement trigger fires: both sides are set, and they differ or one is not known.
-pub(crate) fn trigger_fires(old: Option<&PropertyValue>, new: Option<&PropertyValue>) -> bool {
+/// Tells whether a replacement trigger fires: both sides are set, and they differ or one is unknown.
+fn trigger_fires(old: Option<&PropertyValue>, new: Option<&PropertyValue>) -> bool {
     let (Some(old), Some(new)) = (old, new) else {
         return false;
     };
@@ -152,6 +193,54 @@ pub(crate) fn trigger_fires(old: Option<&PropertyValue>, new: Option<&PropertyVa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::token::TypeToken;
+
+    fn urn(name: &str) -> Urn {
+        Urn::new("dev", "shop", "", "pkg:index:Type", name)
+    }
+
+    fn state(edit: impl FnOnce(&mut ResourceState)) -> ResourceState {
+        let mut state = ResourceState::new(urn("a"), TypeToken::from("pkg:index:Type"), true);
+        edit(&mut state);
+        state
+    }
+
+    #[test]
+    fn what_forces_a_replacement_is_decided_in_the_order_of_the_specification() {
+        let trigger = |value: PropertyValue| {
+            state(|state| {
+                state.options.replacement_trigger = Some(value);
+                state.options.replace_with = vec![urn("b")];
+            })
+        };
+        let (one, two) = (trigger(1.0.into()), trigger(2.0.into()));
+        let unknown = trigger(PropertyValue::unknown());
+        let replace_with = state(|state| {
+            state.options.replace_with = vec![urn("b")];
+            state.options.deleted_with = Some(urn("b"));
+        });
+        let deleted_with = state(|state| state.options.deleted_with = Some(urn("b")));
+        let plain = state(|_| {});
+        // The record, the goal, whether the user demands a replacement, whether nothing is changed, and the decision.
+        let table = [
+            (&one, &unknown, true, false, Forced::UnknownTrigger),
+            (&one, &unknown, true, true, Forced::ByTrigger),
+            (&one, &two, true, false, Forced::ByTrigger),
+            (&one, &one, true, false, Forced::By("id")),
+            (&one, &one, false, false, Forced::By("replaceWith")),
+            (&plain, &unknown, false, true, Forced::By("replaceWith")),
+            (&plain, &replace_with, false, false, Forced::By("replaceWith")),
+            (&plain, &deleted_with, false, false, Forced::By("deletedWith")),
+            (&plain, &plain, true, false, Forced::By("id")),
+            (&plain, &plain, false, false, Forced::No),
+        ];
+        for (row, (old, new, is_targeted, preview, expected)) in table.into_iter().enumerate() {
+            let found = forced(old, new, is_targeted, preview, |urn| urn.name() == "b");
+            assert_eq!(found, expected, "row {row}");
+        }
+        let found = forced(&plain, &replace_with, false, false, |_| false);
+        assert_eq!(found, Forced::No);
+    }
 
     fn map(text: &str) -> PropertyMap {
         [("a", PropertyValue::from(text))].into_iter().collect()
@@ -161,11 +250,11 @@ mod tests {
     fn a_provider_that_cannot_tell_leaves_it_to_the_inputs() {
         let completed = |new: &str| DiffResponse::default().completed(&map("x"), &map(new));
         let same = interpret(completed("x"), &[], false, false);
-        assert_eq!(same.verdict, Verdict::Same);
+        assert_eq!(same.change, Change::Same);
         let update = interpret(completed("y"), &[], false, false);
         assert_eq!(
-            (update.verdict, update.diffs.as_slice()),
-            (Verdict::Update, ["a".to_owned()].as_slice())
+            (update.change, update.diffs.as_slice()),
+            (Change::Update, ["a".to_owned()].as_slice())
         );
     }
 
@@ -175,7 +264,7 @@ mod tests {
             changes: DiffChanges::None,
             ..DiffResponse::default()
         };
-        assert_eq!(interpret(response, &[], true, false).verdict, Verdict::Update);
+        assert_eq!(interpret(response, &[], true, false).change, Change::Update);
     }
 
     #[test]
@@ -188,8 +277,8 @@ mod tests {
         let wanted = [PropertyPath::parse("*").unwrap()];
         let difference = interpret(response, &wanted, false, false);
         assert_eq!(
-            (difference.verdict, difference.keys.as_slice()),
-            (Verdict::Replace, ["a".to_owned()].as_slice())
+            (difference.change, difference.keys.as_slice()),
+            (Change::Replace, ["a".to_owned()].as_slice())
         );
     }
 
@@ -200,7 +289,7 @@ mod tests {
             delete_before_replace: true,
             ..DiffResponse::default()
         };
-        assert_eq!(interpret(response, &[], false, false).verdict, Verdict::Update);
+        assert_eq!(interpret(response, &[], false, false).change, Change::Update);
     }
 
     #[test]

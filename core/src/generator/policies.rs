@@ -1,4 +1,4 @@
-//! Policies: what packs make of a registration's inputs, and what they think of it and of the whole stack.
+//! Policies: packs rewrite a registration's inputs, and analyze it and the whole stack.
 
 use std::sync::Arc;
 
@@ -7,56 +7,58 @@ use futures::future::join_all;
 use crate::{
     error::{Error, ErrorKind},
     event::{EnforcementLevel, EventPayload, PolicyQuestion, PolicyViolation},
-    executor::Failure,
-    generator::{Generator, Unanswered, register::Registering},
+    generator::{RunEnded, registration::Registering, run::Run},
     message::Text,
     policy::{Analysis, Pack, Policies, Subject},
     resource::{Alias, Goal, ResourceState},
     urn::Urn,
 };
 
-impl Generator {
-    /// Lets packs rewrite checked inputs, one pack after the other.
+/// Asks the policy packs of one run.
+pub(super) struct PolicyChecks {
+    pub(super) policies: Arc<Policies>,
+    pub(super) run: Run,
+}
+
+impl PolicyChecks {
+    /// Lets the packs rewrite checked inputs, one after the other.
     pub(super) async fn remediate(
         &self,
-        policies: &Policies,
         registering: &Registering,
         new: &mut Arc<ResourceState>,
-    ) -> Result<(), Unanswered> {
+    ) -> Result<(), RunEnded> {
         let urn = &registering.urn;
-        for pack in policies.packs() {
+        for pack in self.policies.packs() {
             let rewriting = {
                 let subject = self.subject(new, Some(&registering.goal));
                 let question = async {
                     let rewriting = pack.remediate(&subject, &new.inputs).await?;
                     if let Some(inputs) = &rewriting.inputs {
-                        let heeded = self.executor.sanitizer().inspect("inputs", inputs);
-                        heeded.map_err(|fault| pack.nonsense("Remediate", &fault))?;
+                        let valid = self.run.executor.sanitizer().inspect("inputs", inputs);
+                        valid.map_err(|fault| pack.nonsense("Remediate", &fault))?;
                     }
                     Ok(rewriting)
                 };
-                self.consult(urn, None, question).await?
+                self.run.ask(urn, None, question).await?
             };
-            let mut found = Vec::new();
-            for told in &rewriting.told {
-                found.push(match told {
-                    Ok(remediation) => remediation.name.policy.as_str(),
-                    Err(violation) => violation.name.policy.as_str(),
-                });
-            }
+            let found = rewriting.told.iter().map(|result| match result {
+                Ok(remediation) => remediation.name.policy.as_str(),
+                Err(violation) => violation.name.policy.as_str(),
+            });
+            let found: Vec<_> = found.collect();
             let findings = pack.findings(
                 PolicyQuestion::Remediate,
                 Some(urn),
                 &found,
                 &rewriting.not_applicable,
             );
-            for told in rewriting.told {
-                self.tell(match told {
+            for result in rewriting.told {
+                self.emit(match result {
                     Ok(remediation) => EventPayload::PolicyRemediation(Arc::new(remediation)),
                     Err(violation) => EventPayload::PolicyViolation(Arc::new(violation)),
                 });
             }
-            self.tell(EventPayload::PolicyFindings(Arc::new(findings)));
+            self.emit(EventPayload::PolicyFindings(Arc::new(findings)));
             if let Some(inputs) = rewriting.inputs {
                 Arc::make_mut(new).inputs = inputs;
             }
@@ -64,61 +66,53 @@ impl Generator {
         Ok(())
     }
 
-    /// Asks all packs at the same time what they think of a registration. What violates a mandatory policy ends an
-    /// update; a preview goes on, so that everything else that is wrong is seen too.
-    pub(super) async fn analyze(
-        &self,
-        policies: &Policies,
-        goal: &Goal,
-        new: &ResourceState,
-    ) -> Result<(), Unanswered> {
+    /// Has all packs analyze a registration at the same time. A violation of a mandatory policy ends an update; a preview
+    /// goes on, so that further errors are found.
+    pub(super) async fn analyze(&self, goal: &Goal, new: &ResourceState) -> Result<(), RunEnded> {
         let urn = &new.urn;
         let subject = &self.subject(new, Some(goal));
-        let questions = policies
+        let questions = self
+            .policies
             .packs()
             .iter()
-            .map(|pack| async move { Ok((pack, self.consult(urn, None, pack.analyze(subject)).await?)) });
+            .map(|pack| async move { Ok((pack, self.run.ask(urn, None, pack.analyze(subject)).await?)) });
         let mut fatal = None;
         for answer in join_all(questions).await {
             let (pack, analysis): (&Pack, Analysis) = answer?;
-            let violation = self.tell_of(pack, PolicyQuestion::Analyze, Some(urn), analysis);
+            let violation = self.report(pack, PolicyQuestion::Analyze, Some(urn), analysis);
             fatal = fatal.or(violation);
         }
         let Some(violation) = fatal else { return Ok(()) };
         let error = mandatory(urn, &violation);
-        if self.executor.is_preview() {
-            self.executor.control().fail(Failure::Generation(error), false);
+        if self.run.executor.is_preview() {
+            self.run.fail_later(error);
             return Ok(());
         }
-        Err(self.end_for(error))
+        Err(self.run.end(error))
     }
 
-    /// Asks all packs what they think of all resources together.
-    ///
-    /// Violations have been told when this returns; the control knows of mandatory ones.
-    pub(crate) async fn analyze_stack(&self) {
-        let Some(policies) = &self.policies else { return };
-        let root = Urn::root_stack(&self.options.stack, &self.options.project);
-        let states = self.executor.all_published();
+    /// Has all packs analyze all resources together. Violations have been reported when this returns; those of mandatory
+    /// policies fail the run. `root` is the URN of the root stack.
+    pub(super) async fn analyze_stack(&self, root: &Urn) {
+        let states = self.run.executor.all_published();
         let managed = states.iter().filter(|state| !state.external);
         let subjects: Vec<_> = managed.map(|state| self.subject(state, None)).collect();
-        let (subjects, root) = (&subjects, &root);
-        let questions = policies.packs().iter().map(|pack| async move {
+        let subjects = &subjects;
+        let questions = self.policies.packs().iter().map(|pack| async move {
             let asked = pack.analyze_stack(subjects, root);
-            Ok::<_, Unanswered>((pack, self.consult(root, None, asked).await?))
+            Ok::<_, RunEnded>((pack, self.run.ask(root, None, asked).await?))
         });
         for answer in join_all(questions).await {
-            // A pack that could not be asked has been told of.
+            // The failure of a pack has been reported.
             let Ok((pack, analysis)) = answer else { continue };
-            if let Some(violation) = self.tell_of(pack, PolicyQuestion::AnalyzeStack, None, analysis) {
-                let error = mandatory(&violation.urn, &violation);
-                self.executor.control().fail(Failure::Generation(error), false);
+            if let Some(violation) = self.report(pack, PolicyQuestion::AnalyzeStack, None, analysis) {
+                self.run.fail_later(mandatory(&violation.urn, &violation));
             }
         }
     }
 
-    /// Tells of what a pack found, and returns the first violation of a mandatory policy.
-    fn tell_of(
+    /// Reports the findings of a pack, and returns the first violation of a mandatory policy.
+    fn report(
         &self,
         pack: &Pack,
         question: PolicyQuestion,
@@ -136,16 +130,16 @@ impl Generator {
             .find(|violation| violation.level == EnforcementLevel::Mandatory)
             .cloned();
         for mut violation in analysis.violations {
-            let message = self.executor.events().redactor().scrub(&violation.message);
+            let message = self.run.executor.events().redactor().scrub(&violation.message);
             violation.message = message.into_owned();
-            self.tell(EventPayload::PolicyViolation(Arc::new(violation)));
+            self.emit(EventPayload::PolicyViolation(Arc::new(violation)));
         }
-        self.tell(EventPayload::PolicyFindings(Arc::new(findings)));
+        self.emit(EventPayload::PolicyFindings(Arc::new(findings)));
         mandatory
     }
 
-    fn tell(&self, payload: EventPayload) {
-        self.executor.events().emit(payload, false);
+    fn emit(&self, payload: EventPayload) {
+        self.run.executor.events().emit(payload, false);
     }
 
     fn subject<'a>(&self, state: &'a ResourceState, goal: Option<&Goal>) -> Subject<'a> {
@@ -160,7 +154,7 @@ impl Generator {
                     Alias::Spec { .. } => None,
                 })
                 .collect(),
-            provider: provider.and_then(|urn| self.executor.published(&urn)),
+            provider: provider.and_then(|urn| self.run.executor.published(&urn)),
         }
     }
 }

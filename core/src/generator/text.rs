@@ -1,0 +1,21 @@
+//! Property values in messages.
+
+use crate::property::PropertyValue;
+
+/// Prints a value in braces, as the reference engine does in messages. A secret value is not printed.
+pub(super) fn in_braces(value: Option<&PropertyValue>) -> String {
+    value.map_or_else(
+        || "{<nil>}".to_owned(),
+        |value| format!("{{{}}}", plain_text(value)),
+    )
+}
+
+fn plain_text(value: &PropertyValue) -> String {
+    match value {
+        PropertyValue::String(text) => text.to_string(),
+        PropertyValue::Null => "<nil>".to_owned(),
+        PropertyValue::Number(number) => number.to_string(),
+        _ if value.contains_secrets() => "[secret]".to_owned(),
+        _ => format!("{value:?}"),
+    }
+}
