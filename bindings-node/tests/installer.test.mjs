@@ -117,7 +117,7 @@ test("who insists on an end does not wait for an installation, which hears of it
     const { aborted } = await begun;
     operation.cancel();
     operation.cancel();
-    assert.equal((await failureOf(operation)).code, "cancelled");
+    assert.equal((await failureOf(operation)).kind, "cancelled");
     await aborted;
     await engine.close();
 });

@@ -65,14 +65,14 @@ test("options that nobody could act on are refused before anything happens", asy
         [new Map(), /the options of up\(\) are an object, not a Map/],
     ]) {
         const failure = await refusal(() => stack.up(options));
-        assert.equal(failure.code, "invalid_input", failure.stack);
+        assert.equal(failure.kind, "invalid_input", failure.stack);
         assert.match(failure.message, message);
     }
-    assert.equal((await refusal(() => stack.preview({ dryRun: false }))).code, "invalid_input");
-    assert.equal((await refusal(() => stack.remove({ forse: true }))).code, "invalid_input");
+    assert.equal((await refusal(() => stack.preview({ dryRun: false }))).kind, "invalid_input");
+    assert.equal((await refusal(() => stack.remove({ forse: true }))).kind, "invalid_input");
     assert.match((await refusal(() => stack.remove({ force: 1 }))).message, /force takes true or false, not a number, in the options of remove/);
     assert.match((await refusal(() => stack.export({ showSecrets: "no" }))).message, /showSecrets takes true or false, not a string/);
-    assert.equal((await refusal(() => engine.stack("shop/b", { organization: 5 }))).code, "invalid_input");
+    assert.equal((await refusal(() => engine.stack("shop/b", { organization: 5 }))).kind, "invalid_input");
     assert.equal(provider.things.size, 0);
     assert.equal((await stack.up({ dryRun: true })).changes.create, 2);
     assert.equal(provider.things.size, 0);
@@ -97,7 +97,7 @@ test("options of engines and stacks of a wrong type are refused when they are gi
         [{ plugins: { commands: { own: "run" } } }, /plugins.commands.own takes an array of strings, not a string/],
     ]) {
         const failure = await refusal(() => new Engine({ store: "memory://", ...options }));
-        assert.equal(failure.code, "invalid_input", failure.stack);
+        assert.equal(failure.kind, "invalid_input", failure.stack);
         assert.match(failure.message, message);
         assert.doesNotMatch(failure.message, /123456789/);
     }
@@ -128,7 +128,7 @@ test("a state is imported as an object, and what cannot be one is refused withou
     state.deployment.pending_operations = "wrong";
     for (const document of [state, undefined, 5]) {
         const failure = await refusal(() => stack.import(document));
-        assert.notEqual(failure.code, "internal", failure.message);
+        assert.notEqual(failure.kind, "internal", failure.message);
         assert.doesNotMatch(failure.message, /hidden-from-all/);
     }
 });
@@ -150,7 +150,7 @@ test("what a resource can not be made of is told by the names that the program u
         [(context) => context.component("my:index:Box", "b").registerOutputs(5), /the outputs of the component "b" are an object/],
     ]) {
         const failure = await refusal(() => stack.up({ program: (context) => void make(context) }));
-        assert.equal(failure.code, "program", failure.stack);
+        assert.equal(failure.kind, "program", failure.stack);
         assert.match(failure.message, message);
     }
 });
