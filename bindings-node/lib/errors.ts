@@ -179,8 +179,11 @@ export function fromNative(error: unknown): StackwrightError {
     return fromText(text);
 }
 
-/** Makes the error of facts as JSON; a text that is none is the message of a bug. */
-function fromText(text: string): StackwrightError {
+/**
+ * Makes the error of facts as JSON; a text that is none is the message of a bug.
+ * @internal
+ */
+export function fromText(text: string): StackwrightError {
     if (text.startsWith("{")) {
         try {
             return fromFacts(JSON.parse(text) as Facts);

@@ -71,8 +71,8 @@ impl Engine {
             ..providers.clone()
         };
         let document: EngineDocument = {
-            let json = member("document")?.extract::<String>()?;
-            binding::read(json.as_bytes(), Language::Python, "an engine").or_raise(py)?
+            let document = member("document")?;
+            binding::read(document.extract()?, Language::Python, "an engine").or_raise(py)?
         };
         let base = document.base_directory.unwrap_or_default();
         let store = stackwright::store::open(&document.store, &base, &core).or_raise(py)?;

@@ -9,9 +9,6 @@ use crate::{
     message::{Language, snake_case},
 };
 
-/// How many of a document's names an error lists.
-const MAX_LISTED: usize = 40;
-
 /// Reads a document. `subject` names it in errors: `an engine` for "the options of an engine".
 ///
 /// Names are those of the language: `snake_case` from Python, `camelCase` from others. Members that are null count as left
@@ -19,7 +16,7 @@ const MAX_LISTED: usize = 40;
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidInput`] that names the option, what it takes and what was given; for an unknown name, the most
-/// similar one.
+/// similar one, or all names where none is similar.
 ///
 /// ```
 /// use stackwright::{Language, binding, operation::OperationOptions};
@@ -57,13 +54,19 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Checks a value against a schema and returns it with the names of the schema.
-    fn value(&self, value: Value, schema: &Value, path: &str) -> Result<Value> {
-        let schema = self.branch(schema, &value);
+    fn value(&self, value: Value, whole: &Value, path: &str) -> Result<Value> {
+        let schema = self.branch(whole, &value);
+        // A description of all alternatives says more than one of them.
+        let described = if whole.get("x-takes").is_some() {
+            whole
+        } else {
+            schema
+        };
         if let Some(names) = schema.get("enum").and_then(Value::as_array) {
             return if names.contains(&value) {
                 Ok(value)
             } else {
-                Err(self.refused(path, schema, &value))
+                Err(self.refused(path, described, &value))
             };
         }
         match (type_of(schema), value) {
@@ -83,7 +86,7 @@ impl Reader<'_> {
                 items.map(item).collect::<Result<_>>().map(Value::Array)
             }
             (Some("object"), Value::Object(members)) => self.object(members, schema, path).map(Value::Object),
-            (Some(_), value) => Err(self.refused(path, schema, &value)),
+            (Some(_), value) => Err(self.refused(path, described, &value)),
         }
     }
 
@@ -173,23 +176,16 @@ impl Reader<'_> {
             Language::Python => format!("'{name}'"),
             _ => format!("\"{name}\""),
         };
-        let hint =
-            nearest(name, &known).map_or_else(String::new, |near| format!("; did you mean {}?", quote(near)));
-        let listed = known
-            .iter()
-            .take(MAX_LISTED)
-            .map(String::as_str)
-            .collect::<Vec<_>>()
-            .join(", ");
+        let hint = match nearest(name, &known) {
+            Some(near) => format!("did you mean {}?", quote(near)),
+            None => format!("there are: {}", known.join(", ")),
+        };
         let (part, owner) = if path.is_empty() {
             ("option", self.subject.to_owned())
         } else {
             ("member", format!("{path} in the options of {}", self.subject))
         };
-        Error::invalid(format!(
-            "unknown {part} {} of {owner}{hint}; there are: {listed}",
-            quote(name)
-        ))
+        Error::invalid(format!("unknown {part} {} of {owner}; {hint}", quote(name)))
     }
 
     fn refused(&self, path: &str, schema: &Value, value: &Value) -> Error {
@@ -395,8 +391,7 @@ mod tests {
             ),
             (
                 r#"{"local_policy_packs": [{"nam": "x"}]}"#,
-                "unknown member 'nam' of local_policy_packs[0] in the options of up(); did you mean 'name'?; there are: address, \
-                 checksums, config, download_url, name, path, version",
+                "unknown member 'nam' of local_policy_packs[0] in the options of up(); did you mean 'name'?",
             ),
             ("[]", "the options of up() are a dictionary, not a list"),
         ] {

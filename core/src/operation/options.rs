@@ -28,7 +28,7 @@ pub struct OperationOptions {
     /// How many calls of Create, Update, Delete and Read run at a time, those of refreshes and imports included; 0 is the
     /// default of 16, 2147483647 no limit. Of Check and Diff, 16 times as many run. The limit is strict, except for
     /// providers whose calls may wait for later registrations: see [`Self::waits_for_registrations`]. Invokes do not count.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = 2_147_483_647))]
     pub parallel: i32,
     /// Calls of every provider may wait for the effect of a later registration or step. Left out, that holds for providers
     /// and plugins that declare it. When all calls that [`Self::parallel`] allows stand still while others queue, some of
