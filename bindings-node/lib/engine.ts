@@ -132,6 +132,10 @@ export interface StackOptions {
     referencePassphrases?: { readonly [stack: string]: string };
 }
 
+const SDK_CHECK: Checks = {
+    sdk: where((value) => typeof value === "string" || value instanceof URL, "a path or a URL"),
+};
+
 const isDocument = (value: unknown): boolean =>
     typeof value === "string" || (typeof value === "object" && value !== null && !Array.isArray(value));
 
@@ -176,6 +180,7 @@ export class Engine {
         requireMethods("stackReader", options.stackReader, ["stackOutputs", "stackResourceOutputs"]);
         requireMethods("secrets", options.secrets, ["encrypt", "decrypt"]);
         requireObject("plugins", options.plugins);
+        checkMembers(options, SDK_CHECK, "an engine");
         if (options.passphrase === "") {
             const hint = "leave it out to have secrets only encoded";
             throw new InvalidInputError(`passphrase takes a string that is not empty; ${hint}`);

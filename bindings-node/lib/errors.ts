@@ -2,10 +2,7 @@
 import type { Result } from "./operation";
 import { isA, textOf } from "./thrown";
 
-/**
- * The facts of an error, as the native module gives them.
- * @internal
- */
+/** The facts of an error, as the native module gives them. */
 export interface Facts {
     kind: string;
     message: string;

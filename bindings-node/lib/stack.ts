@@ -5,7 +5,7 @@ import { awaited, guarded, InvalidInputError, type StackwrightError } from "./er
 import { jsonOf } from "./json";
 import type { Native } from "./native";
 import { Operation, type OperationOptions, Result } from "./operation";
-import { described, given, refuseUnknown, requireFunction } from "./options";
+import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyMap } from "./values";
 
@@ -27,6 +27,7 @@ function checked(what: string, options: ProgramOptions): ProgramOptions {
         );
     }
     options = given(options);
+    requireOptions(what, options);
     requireFunction("onEvent", options.onEvent);
     if (options.signal !== undefined && typeof options.signal?.addEventListener !== "function") {
         throw new InvalidInputError(`signal is an AbortSignal, not ${described(options.signal)}`);

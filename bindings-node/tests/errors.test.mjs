@@ -101,35 +101,6 @@ test("what is not an option is named, with the options that there are", async ()
     }
 });
 
-test("the options of operations are those of the engine", async () => {
-    const { OPERATION_OPTIONS } = require("../dist/operation.js");
-    const { Bridge } = require("../dist/bridge.js");
-    const engine = new native.Engine(new Bridge().native, {
-        store: "memory://",
-        baseDirectory: process.cwd(),
-        passphrase: "x",
-        providers: [],
-        pluginPaths: [],
-        pluginsThatWait: [],
-        pluginCommands: [],
-    });
-    const stack = await engine.stack("shop/dev", engine.config("shop", {}), {
-        opening: "create",
-        tags: {},
-        runtimeOptions: "{}",
-        referencePassphrases: {},
-    });
-    assert.throws(
-        () => stack.start("refresh", JSON.stringify({ nonesuch: 1 })),
-        (error) => {
-            const known = [...JSON.parse(error.message).message.matchAll(/`(\w+)`/g)].map(([, name]) => name).slice(1);
-            const ours = Object.keys(OPERATION_OPTIONS).filter((name) => name !== "signal" && name !== "onEvent");
-            assert.deepEqual(ours.sort(), known.sort());
-            return true;
-        },
-    );
-});
-
 test("a class is no provider", () => {
     const { Engine, InvalidInputError } = stackwright;
     class Files {}

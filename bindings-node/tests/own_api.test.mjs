@@ -289,11 +289,11 @@ test("a context that is kept registers nothing after its run, and nothing in ano
     const second = await engine.stack("shop/two", {
         program: async (context) => {
             context.resource(THING, "b");
-            await assert.rejects(async () => kept.resource(THING, "lost"), { code: "cancelled" });
+            await assert.rejects(async () => kept.resource(THING, "lost"), { kind: "cancelled" });
         },
     });
     assert.deepEqual((await second.up()).changes, { create: 2 });
-    await assert.rejects(async () => kept.resource(THING, "lost"), { code: "cancelled" });
+    await assert.rejects(async () => kept.resource(THING, "lost"), { kind: "cancelled" });
     assert.equal(provider.things.size, 2);
 });
 

@@ -272,7 +272,7 @@ test("a resource that the host makes while two programs run belongs to neither",
     const stacks = await Promise.all(["one", "two"].map((name) => engine.stack(`shop/${name}`, { program })));
     const operations = stacks.map((stack) => stack.up());
     await both;
-    assert.throws(() => new Thing("lost", {}), { code: "invalid_input", message: /outside of any program's run/ });
+    assert.throws(() => new Thing("lost", {}), { kind: "invalid_input", message: /outside of any program's run/ });
     goOn();
     for (const operation of operations) {
         assert.deepEqual((await operation).changes, { create: 2 });

@@ -85,8 +85,8 @@ def test_an_unknown_option_is_named_as_the_caller_wrote_it(make_engine: MakeEngi
         ("providers", ["mem"], "providers takes a dictionary of providers by the names of their packages, not list"),
         ("plugins", "somewhere", "plugins takes stackwright.Plugins, not the text 'somewhere'"),
         ("resolver", "127.0.0.1:1", "resolver takes a function, not the text '127.0.0.1:1'"),
-        ("passphrase", 5, "passphrase takes a string, not 5"),
-        ("store", 5, "store takes a URL as a string, not 5"),
+        ("passphrase", 5, "passphrase takes a string, not a number"),
+        ("store", 5, "store takes a URL as a string, not a number"),
     ],
 )
 def test_options_of_an_engine_of_a_wrong_type_are_named(option: str, value: Any, expected: str) -> None:

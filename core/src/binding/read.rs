@@ -12,7 +12,7 @@ use crate::{
 /// Reads a document. `subject` names it in errors: `an engine` for "the options of an engine".
 ///
 /// Names are those of the language: `snake_case` from Python, `camelCase` from others. Members that are null count as left
-/// out. Errors never contain a text of the document, which can be secret: they show numbers, booleans and types.
+/// out. Errors show the types of values that can be secret, never their text.
 ///
 /// # Errors
 /// [`crate::ErrorKind::InvalidInput`] that names the option, what it takes and what was given; for an unknown name, the most
@@ -189,7 +189,7 @@ impl Reader<'_> {
     }
 
     fn refused(&self, path: &str, schema: &Value, value: &Value) -> Error {
-        let (takes, given) = (self.takes(schema), self.described(value));
+        let (takes, given) = (self.takes(schema), self.described(value, schema));
         if path.is_empty() {
             return Error::invalid(format!(
                 "the options of {} are {takes}, not {given}",
@@ -230,12 +230,15 @@ impl Reader<'_> {
         }
     }
 
-    fn described(&self, value: &Value) -> String {
+    /// Describes a value by its type; a number is shown where one is expected, so that it is no secret.
+    fn described(&self, value: &Value, schema: &Value) -> String {
+        let is_numeric = matches!(type_of(schema), Some("integer" | "number"));
         let words = Words::of(self.language);
         match value {
             Value::Null => words.null.to_owned(),
             Value::Bool(flag) => words.flags[usize::from(*flag)].to_owned(),
-            Value::Number(number) => number.to_string(),
+            Value::Number(number) if is_numeric => number.to_string(),
+            Value::Number(_) => "a number".to_owned(),
             Value::String(_) => "a string".to_owned(),
             Value::Array(_) => words.array.to_owned(),
             Value::Object(_) => words.object.to_owned(),
@@ -367,11 +370,11 @@ mod tests {
             ),
             (
                 r#"{"targets": [5]}"#,
-                "targets[0] takes a string, not 5, in the options of up()",
+                "targets[0] takes a string, not a number, in the options of up()",
             ),
             (
                 r#"{"refresh": 1}"#,
-                "refresh takes True or False, not 1, in the options of up()",
+                "refresh takes True or False, not a number, in the options of up()",
             ),
             (
                 r#"{"parallel": -1}"#,
@@ -387,7 +390,7 @@ mod tests {
             ),
             (
                 r#"{"local_policy_packs": [5]}"#,
-                "local_policy_packs[0] takes a dictionary, not 5, in the options of up()",
+                "local_policy_packs[0] takes a dictionary, not a number, in the options of up()",
             ),
             (
                 r#"{"local_policy_packs": [{"nam": "x"}]}"#,

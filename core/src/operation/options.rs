@@ -79,7 +79,6 @@ pub struct OperationOptions {
     /// operation. Plans do not record the options [`retain_on_delete`](crate::resource::Goal::retain_on_delete),
     /// [`deleted_with`](crate::resource::ResourceOptions::deleted_with), [`replace_on_changes`](crate::resource::ResourceOptions::replace_on_changes)
     /// and [`hide_diffs`](crate::resource::ResourceOptions::hide_diffs) of resources, nor plain reads: these may differ.
-    #[schemars(with = "Option<Value>")]
     #[schemars(extend(
         "x-takes" = "the result of a preview or a plan's document",
         "x-python" = "Result | Mapping[str, Any] | str",
