@@ -31,7 +31,7 @@ SCOPE ?= all
 ONLY ?=
 
 .PHONY: all quickstart test test-rust test-c test-c-release test-python test-node test-scenarios scenarios bench install-c c-library \
-	scenario-runner-c wheel install-python node npm-package packages lint generate check-generated clean hunt
+	scenario-runner-c wheel install-python node npm-package packages lint generate documents check-generated clean hunt
 
 all: test
 
@@ -170,12 +170,18 @@ lint: $(VENV)/.complete node_modules/.package-lock.json
 	$(VENV)/bin/python -m mypy
 	npx --no-install tsc --noEmit --project bindings-node/tsconfig.json
 
-# What is generated and committed: the header, the types of the native Node module, and the list of what the engine exports. The stubs of the native Python
+# Files that are generated and committed: the header, the types of the native Node module, the documents of Python and Node, and
+# the list of the engine's exports. The documents come first, because the Node package is built from them. The stubs of the native Python
 # module are written by hand; a test checks them against the module.
-GENERATED := include/stackwright.h bindings-node/native.d.ts docs/api.txt
+GENERATED := include/stackwright.h bindings-node/native.d.ts bindings-node/lib/documents.ts \
+	bindings-python/python/stackwright/_documents.py docs/api.txt
 
-generate: node
+documents:
 	$(CARGO) run --quiet --package stackwright-c --example generate_header
+	$(CARGO) run --quiet --package stackwright-schema
+
+generate: documents
+	$(MAKE) node
 	RUSTDOC=$(CURDIR)/api/rustdoc $(CARGO) rustdoc --quiet --package stackwright --lib -- -Z unstable-options --output-format json
 	$(CARGO) run --quiet --package stackwright-api -- target/doc/stackwright.json > docs/api.txt
 

@@ -86,8 +86,11 @@ export declare class Stack {
   get organization(): string
   /** What the host notes about the stack, by name. */
   get tags(): Record<string, string>
-  /** Starts an operation: `update`, `refresh` or `destroy`, with options as JSON, and held to the plan of another one. */
-  start(kind: string, options: string, program?: ProgramEntry | undefined | null, plan?: Operation | undefined | null): Operation
+  /**
+   * Starts an operation: `update`, `refresh` or `destroy`, with options as JSON and constrained by the plan of
+   * another one; `subject` names the call in errors.
+   */
+  start(kind: string, options: string, subject: string, program?: ProgramEntry | undefined | null, plan?: Operation | undefined | null): Operation
   /** Returns the state as a deployment document. */
   export(showSecrets: boolean): Promise<string>
   /** Replaces the state by a deployment document. */
@@ -105,40 +108,12 @@ export declare class Stack {
 /** A stack's configuration. */
 export declare class StackConfig {}
 
-/** How a plugin that is part of a language's SDK is started. */
-export interface CommandEntry {
-  /** The plugin's name. */
-  name: string
-  /** The executable and what comes before the engine's address. */
-  command: Array<string>
-}
-
 /** The components of an engine. */
 export interface EngineSettings {
-  /** Where states live. */
-  store: string
-  /** Where relative folders of the store stand. */
-  baseDirectory: string
-  /** What secrets are encrypted with. */
-  passphrase?: string
+  /** The settings that are data, as JSON. */
+  document: string
   /** Providers in this process. */
   providers: Array<ProviderEntry>
-  /** Folders with plugins. */
-  pluginPaths: Array<string>
-  /** A list of folders in the form of `PATH`. */
-  pluginPath?: string
-  /** A folder of installed plugins. */
-  pluginCache?: string
-  /** Plugins of SDKs. */
-  pluginCommands: Array<CommandEntry>
-  /** Names of plugins whose calls may wait for later registrations. */
-  pluginsThatWait: Array<string>
-  /** How many plugin processes wait for the next operation. */
-  poolCapacity?: number
-  /** How long one waits, in seconds. */
-  poolIdleLimit?: number
-  /** How long after its start one is used again, in seconds. */
-  poolAgeLimit?: number
   /** The object that decides what serves a package, described as a provider. */
   resolver?: ProviderEntry
   /** The façade's number of the object that reads other stacks. */
@@ -149,22 +124,20 @@ export interface EngineSettings {
   fetch?: number
   /** The façade's number of the object that names real things. */
   autonamer?: number
-  /** Users whose processes are trusted on loopback. */
-  trustedPeers?: Array<number>
   /** The façade's number of the object that installs plugins. */
   installer?: number
 }
 
-/** A kind of error: the name that its class of the façade carries as `code`, and what it carries as `errorClass`. */
-export interface ErrorCode {
+/** A kind of error: the name that its class of the façade carries as `kind`, and what it carries as `errorClass`. */
+export interface ErrorKindName {
   /** The kind's name. */
-  code: string
+  kind: string
   /** The name of the kind's class. */
   errorClass: string
 }
 
 /** Every kind of error: the table that the classes of the façade are checked against. */
-export declare function errorCodes(): Array<ErrorCode>
+export declare function errorKinds(): Array<ErrorKindName>
 
 /** Returns the name of the way of opening a stack that its option `create` asks for. */
 export declare function openingOf(create: boolean | undefined | null, hasProgram: boolean): string

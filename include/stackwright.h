@@ -6,6 +6,8 @@
  * - Functions that can fail return a status. Their last parameter, `error`, may be null; when it is not, it is set to
  *   an error to be freed with sw_error_free, or to null on success.
  * - A handle has exactly one `_free`, which takes null, needs no other handle, and may be called in any order.
+ * - Pointers are to be valid for the length of the call, handles not freed. A null pointer where a value is required is
+ *   refused with SW_STATUS_MISUSE.
  * - Bytes that you pass are lent for the length of the call. Bytes that you get are yours, to be freed with
  *   sw_bytes_free. Texts are UTF-8 and JSON is UTF-8 text.
  * - Places for results are set to null first, so that a failed call leaves null.
@@ -602,18 +604,43 @@ typedef struct sw_engine_options_t {
    */
   struct sw_runtime_t *runtime;
   /**
-   * JSON: `{"store": "file:///srv/state" or "memory://", "passphrase": "…", "baseDirectory": "/srv", "plugins":
-   * {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
-   * ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false, "waitsForRegistrations": ["…"], "poolCapacity": 16, "poolIdleLimit": 60, "poolAgeLimit":
-   * 300}}`. At most `poolCapacity` plugin processes (0: none) wait for the next operation, `poolIdleLimit` seconds each; none
-   * is used again later than `poolAgeLimit` seconds after its start, nor in another environment or for another stack, nor
-   * when it is a script or was built anew. `waitsForRegistrations` names plugins whose calls may wait for later registrations,
-   * so that the option `parallel` is no strict limit for them. Only the store is required. Without a
-   * passphrase, secrets are only encoded, not encrypted. Relative folders (`file://./state`, and `file://state`, which is
-   * the same) stand below `baseDirectory`, which is the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
-   * encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
-   * the name for whoever opens them again, never a key; what is encrypted otherwise is opened as without them.
-   * `"trustedPeers": [1001]` lists the numbers of users whose processes are trusted on loopback beside the own user and root.
+   * JSON: an object with these members, of which only the store is required.
+   *
+   * - `baseDirectory` (string): The folder below which relative folders of the store stand; the working directory
+   *   when left out.
+   * - `passphrase` (string): Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not
+   *   encrypted, and the reference engine's command opens a stack only while it has no secret.
+   * - `plugins` (Plugins): Where plugins are searched, and which processes are kept.
+   * - `secrets` (SecretsSettings): The name and data that states keep of the host's own encryption, where the host
+   *   passes one.
+   * - `store` (string): The location of the states: `file:///absolute/folder`, `file://./relative/folder`
+   *   (`file://relative/folder` is the same: there is no host in it) or `memory://`.
+   * - `trustedPeers` (array of integer): User ids whose processes are accepted at the other end of connections on
+   *   loopback, beside those of the own user and of root: for providers and policy packs that run as another user.
+   *
+   * Members of `plugins`:
+   *
+   * - `cache` (string): A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last.
+   * - `commands` (object of array of string or object): Commands that start plugins without an executable of their
+   *   own, by name. The command that serves the dynamic providers of the binding's language is preset where the SDK
+   *   is installed.
+   * - `directories` (array of string): Folders that hold executables of plugins; searched first, in this order.
+   * - `ignoreVersions` (boolean): Uses the newest version in the cache, regardless of the required one.
+   * - `path` (string): A list of folders in the form of the variable `PATH`, searched next.
+   * - `poolAgeLimit` (number): How long after its start a process is used again at most, in seconds; 300 when left
+   *   out.
+   * - `poolCapacity` (integer): How many processes are kept for the next operation at most, 16 when left out; 0 ends
+   *   each process with its operation. Processes of scripts, and of `commands` that run files or modules, are never
+   *   kept.
+   * - `poolIdleLimit` (number): How long an unused process is kept, in seconds; 60 when left out.
+   * - `waitsForRegistrations` (array of string): Names of plugins whose calls may wait for later registrations, so
+   *   that the option `parallel` is no strict limit for them.
+   *
+   * Members of `secrets`, for a host's table that has `encrypt` and `decrypt`; data that is encrypted otherwise is opened as
+   * without them:
+   *
+   * - `kind` (string): The name of the encryption in deployments; `host` when left out.
+   * - `state` (any JSON): Data that states keep beside the name for later readers; never a key.
    */
   struct sw_bytes_view_t settings;
   /**
@@ -706,130 +733,82 @@ const char *sw_status_name(int32_t status);
 
 /**
  * Views a NUL-terminated text; a null pointer gives an empty view. The text must outlive the view.
- *
- * # Safety
- * `text` must be null or point to a NUL-terminated text.
  */
 struct sw_bytes_view_t sw_text(const char *text);
 
 /**
  * Returns the first byte; a NUL follows the last one. Null for null. Valid until `sw_bytes_free`.
- *
- * # Safety
- * `bytes` must be null or have come from this library and not have been freed.
  */
 const char *sw_bytes_data(const struct sw_bytes_t *bytes);
 
 /**
  * Returns how many bytes there are, without the NUL that follows; 0 for null.
- *
- * # Safety
- * `bytes` must be null or have come from this library and not have been freed.
  */
 size_t sw_bytes_length(const struct sw_bytes_t *bytes);
 
 /**
  * Views owned bytes, for passing them on; an empty view for null. Valid until `sw_bytes_free`.
- *
- * # Safety
- * `bytes` must be null or have come from this library and not have been freed.
  */
 struct sw_bytes_view_t sw_bytes_view(const struct sw_bytes_t *bytes);
 
 /**
  * Frees bytes; nothing happens for null.
- *
- * # Safety
- * `bytes` must be null or have come from this library and not have been freed.
  */
 void sw_bytes_free(struct sw_bytes_t *bytes);
 
 /**
  * Returns what kind of error it is; `SW_STATUS_OK` for null.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 sw_status_t sw_error_kind(const struct sw_error_t *error);
 
 /**
  * Returns the name of the kind, `invalid_input` for instance. The text lives as long as the library.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 const char *sw_error_kind_name(const struct sw_error_t *error);
 
 /**
  * Returns the text for people; null for null.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 const char *sw_error_message(const struct sw_error_t *error);
 
 /**
  * Returns the text that the reference engine gives such an error, for tools that match on it: one whose reason stands in
  * the diagnostics begins with `BAIL: `. Null for null.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 const char *sw_error_reference_message(const struct sw_error_t *error);
 
 /**
  * Returns the configuration key, as `namespace:name`, whose value the error is about; null when it is not about one.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 const char *sw_error_config_key(const struct sw_error_t *error);
 
 /**
  * Returns the URN of the resource that the error is about; null when it is not about one.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 const char *sw_error_urn(const struct sw_error_t *error);
 
 /**
  * Returns the provider that the error came from; null when none is known.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 const char *sw_error_provider(const struct sw_error_t *error);
 
 /**
  * Returns the phase that failed, `create` for instance; null when none is known.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 const char *sw_error_phase(const struct sw_error_t *error);
 
 /**
  * Returns how many pieces of advice come with the error; 0 for null.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 size_t sw_error_hint_count(const struct sw_error_t *error);
 
 /**
  * Returns a piece of advice for people; null when there is none at `index`.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 const char *sw_error_hint(const struct sw_error_t *error, size_t index);
 
 /**
  * Frees an error; nothing happens for null.
- *
- * # Safety
- * `error` must be null or have come from this library and not have been freed.
  */
 void sw_error_free(struct sw_error_t *error);
 
@@ -838,9 +817,6 @@ void sw_error_free(struct sw_error_t *error);
  * JSON text as it stands in the document; null when there is no such value.
  *
  * Returns `SW_STATUS_INVALID_INPUT` when what was read on the way is not JSON.
- *
- * # Safety
- * `document` and `pointer` must be readable, `value` writable, `error` null or writable.
  */
 sw_status_t sw_json_get(struct sw_bytes_view_t document,
                         struct sw_bytes_view_t pointer,
@@ -852,9 +828,6 @@ sw_status_t sw_json_get(struct sw_bytes_view_t document,
  * there is no such value, or null stands there.
  *
  * Returns `SW_STATUS_INVALID_INPUT` when something else stands there.
- *
- * # Safety
- * `document` and `pointer` must be readable, `text` writable, `error` null or writable.
  */
 sw_status_t sw_json_text(struct sw_bytes_view_t document,
                          struct sw_bytes_view_t pointer,
@@ -863,17 +836,11 @@ sw_status_t sw_json_text(struct sw_bytes_view_t document,
 
 /**
  * Quotes a UTF-8 text as a JSON string.
- *
- * # Safety
- * `text` must be readable, `json` writable, `error` null or writable.
  */
 sw_status_t sw_json_quote(struct sw_bytes_view_t text, struct sw_bytes_t **json, struct sw_error_t **error);
 
 /**
  * Makes a runtime; `options` may be null.
- *
- * # Safety
- * `options` must be null or readable, `runtime` writable, `error` null or writable.
  */
 sw_status_t sw_runtime_new(const struct sw_runtime_options_t *options,
                            struct sw_runtime_t **runtime,
@@ -888,34 +855,22 @@ sw_status_t sw_runtime_new(const struct sw_runtime_options_t *options,
  *
  * Returns `SW_STATUS_MISUSE`, with nothing freed, when called from a callback, a program or a provider's function.
  * Nothing happens for null.
- *
- * # Safety
- * `runtime` must be null or have come from `sw_runtime_new` and not have been freed.
  */
 sw_status_t sw_runtime_free(struct sw_runtime_t *runtime);
 
 /**
  * Returns a number that no other call in this process has: what `give_up` of the provider's table is told.
- *
- * # Safety
- * `completion` must be null (which gives 0) or not have been handed back.
  */
 uint64_t sw_completion_id(const struct sw_completion_t *completion);
 
 /**
  * Tells whether nobody waits for the answer any more; the completion must be handed back all the same.
- *
- * # Safety
- * `completion` must be null (which gives true) or not have been handed back.
  */
 bool sw_completion_is_cancelled(const struct sw_completion_t *completion);
 
 /**
  * Answers a call with the JSON of its response (empty for one without fields) and frees the completion, whatever
  * the returned status. JSON that is not a response makes the call fail.
- *
- * # Safety
- * `completion` must be null or not have been handed back; `response` must be readable.
  */
 sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
                                   struct sw_bytes_view_t response);
@@ -924,9 +879,6 @@ sw_status_t sw_completion_succeed(struct sw_completion_t *completion,
  * Answers a call with a failure and frees the completion, whatever the returned status.
  *
  * `status` is one of `sw_provider_status_t`; the message is shown unchanged.
- *
- * # Safety
- * `completion` must be null or not have been handed back; `message` must be readable.
  */
 sw_status_t sw_completion_fail(struct sw_completion_t *completion,
                                int32_t status,
@@ -938,18 +890,12 @@ sw_status_t sw_completion_fail(struct sw_completion_t *completion,
  * `failure` is JSON: `{"status": 9, "message": "…", "initFailure": {"id": "…", "inputs": {…}, "outputs": {…},
  * "reasons": ["…"]}, "missingKeys": [{"name": "…", "description": "…"}]}`, of which only the message is required.
  * `initFailure` says that the resource exists but did not come up as wanted.
- *
- * # Safety
- * `completion` must be null or not have been handed back; `failure` must be readable.
  */
 sw_status_t sw_completion_fail_with(struct sw_completion_t *completion,
                                     struct sw_bytes_view_t failure);
 
 /**
  * Frees a completion without an answer: the call fails. Nothing happens for null.
- *
- * # Safety
- * `completion` must be null or not have been handed back.
  */
 void sw_completion_free(struct sw_completion_t *completion);
 
@@ -957,9 +903,6 @@ void sw_completion_free(struct sw_completion_t *completion);
  * Makes an engine.
  *
  * On success the tables of the packages and of the host are taken over: their `free` will be called. On failure they are not.
- *
- * # Safety
- * `options` must be null or readable, with everything in it; `engine` writable, `error` null or writable.
  */
 sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
                           struct sw_engine_t **engine,
@@ -967,9 +910,6 @@ sw_status_t sw_engine_new(const struct sw_engine_options_t *options,
 
 /**
  * Lists stacks as a JSON array of `project/stack`; those of one project, or of all when `project` is empty.
- *
- * # Safety
- * `engine` must be null or alive, `project` readable, `stacks` writable, `error` null or writable.
  */
 sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
                              struct sw_bytes_view_t project,
@@ -978,9 +918,6 @@ sw_status_t sw_engine_stacks(const struct sw_engine_t *engine,
 
 /**
  * Frees an engine; its stacks and operations go on. Nothing happens for null.
- *
- * # Safety
- * `engine` must be null or have come from `sw_engine_new` and not have been freed.
  */
 void sw_engine_free(struct sw_engine_t *engine);
 
@@ -988,26 +925,17 @@ void sw_engine_free(struct sw_engine_t *engine);
  * Returns what the program is told of its run, as JSON: `{"project", "stack", "organization", "rootDirectory",
  * "config": {"ns:name": "text"}, "configSecretKeys": [], "dryRun", "parallel", "rootStack": "urn…"}`. Structured
  * configuration values are JSON texts; secret ones are readable. Lives as long as the context; null for null.
- *
- * # Safety
- * `context` must be null or alive.
  */
 const char *sw_context_info(const struct sw_context_t *context);
 
 /**
  * Tells whether the run has ended without the program, which should return soon; true for null.
- *
- * # Safety
- * `context` must be null or alive.
  */
 bool sw_context_is_ended(const struct sw_context_t *context);
 
 /**
  * Tells a callback when the run ends without the program (with `SW_STATUS_CANCELLED`; the program should return soon),
  * or, at the latest, when the program has returned and its last call was answered (with `SW_STATUS_OK`).
- *
- * # Safety
- * `context` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_context_ended_async(const struct sw_context_t *context,
                                    sw_callback_t callback,
@@ -1017,9 +945,6 @@ sw_status_t sw_context_ended_async(const struct sw_context_t *context,
 /**
  * Says why the program fails; the run fails with this message when the program returns, also with `SW_STATUS_OK`. Bytes that are
  * not UTF-8 are replaced.
- *
- * # Safety
- * `context` must be null or alive, `message` readable, `error` null or writable.
  */
 sw_status_t sw_context_fail(const struct sw_context_t *context,
                             struct sw_bytes_view_t message,
@@ -1028,9 +953,6 @@ sw_status_t sw_context_fail(const struct sw_context_t *context,
 /**
  * Calls a function of a package and waits for its result, a JSON object. `invoke` is JSON: `{"token": "pkg:module:fn",
  * "arguments": {…}}` and any of `provider`, `version`, `pluginDownloadURL`, `parent`, `dependsOn`.
- *
- * # Safety
- * `context` must be null or alive, `invoke` readable, `result` null or writable, `error` null or writable.
  */
 sw_status_t sw_context_invoke(const struct sw_context_t *context,
                               struct sw_bytes_view_t invoke,
@@ -1039,9 +961,6 @@ sw_status_t sw_context_invoke(const struct sw_context_t *context,
 
 /**
  * Calls a function of a package as `sw_context_invoke` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `invoke` readable, `error` null or writable.
  */
 sw_status_t sw_context_invoke_async(const struct sw_context_t *context,
                                     struct sw_bytes_view_t invoke,
@@ -1052,9 +971,6 @@ sw_status_t sw_context_invoke_async(const struct sw_context_t *context,
 /**
  * Says something to people, about a resource or, when `urn` is empty, about the whole deployment. `severity` is one
  * of `sw_severity_t`.
- *
- * # Safety
- * `context` must be null or alive, `message` and `urn` readable, `error` null or writable.
  */
 sw_status_t sw_context_log(const struct sw_context_t *context,
                            int32_t severity,
@@ -1065,9 +981,6 @@ sw_status_t sw_context_log(const struct sw_context_t *context,
 /**
  * Publishes the outputs (a JSON object) of a component that the program registered, and waits until they are
  * recorded.
- *
- * # Safety
- * `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
  */
 sw_status_t sw_context_register_outputs(const struct sw_context_t *context,
                                         struct sw_bytes_view_t urn,
@@ -1076,9 +989,6 @@ sw_status_t sw_context_register_outputs(const struct sw_context_t *context,
 
 /**
  * Publishes outputs as `sw_context_register_outputs` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `urn` and `outputs` readable, `error` null or writable.
  */
 sw_status_t sw_context_register_outputs_async(const struct sw_context_t *context,
                                               struct sw_bytes_view_t urn,
@@ -1089,9 +999,6 @@ sw_status_t sw_context_register_outputs_async(const struct sw_context_t *context
 
 /**
  * Sets one of the stack's outputs to a JSON value; they are recorded when the program has ended.
- *
- * # Safety
- * `context` must be null or alive, `name` and `value` readable, `error` null or writable.
  */
 sw_status_t sw_context_export(const struct sw_context_t *context,
                               struct sw_bytes_view_t name,
@@ -1101,9 +1008,6 @@ sw_status_t sw_context_export(const struct sw_context_t *context,
 /**
  * Calls the resource monitor with a message of the protocol (`ResourceMonitor/RegisterResource` and an encoded
  * request, for instance) and waits for the encoded response: for hosts that run an SDK's program without a socket.
- *
- * # Safety
- * `context` must be null or alive, `method` and `request` readable, `response` and `error` null or writable.
  */
 sw_status_t sw_context_call(const struct sw_context_t *context,
                             struct sw_bytes_view_t method,
@@ -1113,9 +1017,6 @@ sw_status_t sw_context_call(const struct sw_context_t *context,
 
 /**
  * Calls the resource monitor as `sw_context_call` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `method` and `request` readable, `error` null or writable.
  */
 sw_status_t sw_context_call_async(const struct sw_context_t *context,
                                   struct sw_bytes_view_t method,
@@ -1134,9 +1035,6 @@ sw_status_t sw_context_call_async(const struct sw_context_t *context,
  * The result is `{"urn", "id", "outputs", "unknown", "failed", "skipped"}`.
  *
  * Returns `SW_STATUS_CANCELLED` when the run ends first; the program should then return.
- *
- * # Safety
- * `context` must be null or alive, `registration` readable, `registered` null or writable, `error` null or writable.
  */
 sw_status_t sw_context_register(const struct sw_context_t *context,
                                 struct sw_bytes_view_t registration,
@@ -1146,9 +1044,6 @@ sw_status_t sw_context_register(const struct sw_context_t *context,
 /**
  * Registers a resource as `sw_context_register` does, without waiting: any number may be under way. Resources are
  * claimed in the order of the calls.
- *
- * # Safety
- * `context` must be null or alive, `registration` readable, `error` null or writable.
  */
 sw_status_t sw_context_register_async(const struct sw_context_t *context,
                                       struct sw_bytes_view_t registration,
@@ -1161,9 +1056,6 @@ sw_status_t sw_context_register_async(const struct sw_context_t *context,
  * of `parent`, `inputs`, `dependencies`, `provider`, `version`, `pluginDownloadURL`, `additionalSecretOutputs`. The
  * result is that of `sw_context_register`. Of the type `pulumi:pulumi:StackReference`, with the input `name` (`project/stack`,
  * or `organization/project/stack`), it reads another stack: `/outputs/outputs` has what that one gives out.
- *
- * # Safety
- * `context` must be null or alive, `read` readable, `registered` null or writable, `error` null or writable.
  */
 sw_status_t sw_context_read(const struct sw_context_t *context,
                             struct sw_bytes_view_t read,
@@ -1172,9 +1064,6 @@ sw_status_t sw_context_read(const struct sw_context_t *context,
 
 /**
  * Looks at something as `sw_context_read` does, without waiting.
- *
- * # Safety
- * `context` must be null or alive, `read` readable, `error` null or writable.
  */
 sw_status_t sw_context_read_async(const struct sw_context_t *context,
                                   struct sw_bytes_view_t read,
@@ -1185,9 +1074,6 @@ sw_status_t sw_context_read_async(const struct sw_context_t *context,
 /**
  * Asks an operation to end: what runs finishes and is recorded. A second time, running calls of providers are given
  * up. Further times, and after the end, nothing happens. May be called from callbacks.
- *
- * # Safety
- * `operation` must be null or alive.
  */
 sw_status_t sw_operation_cancel(const struct sw_operation_t *operation);
 
@@ -1195,18 +1081,12 @@ sw_status_t sw_operation_cancel(const struct sw_operation_t *operation);
  * Ends the session of an operation that was started with `holdSession`, and waits until nothing of it is left: what
  * was unanswered is told that the monitor shut down, and the providers are let go. Of another operation, it waits for
  * the end. Any number of calls is one; freeing the handle releases without waiting.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_operation_release(const struct sw_operation_t *operation,
                                  struct sw_error_t **error);
 
 /**
  * Ends the session as `sw_operation_release` does, without waiting; the callback's result has no data.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_operation_release_async(const struct sw_operation_t *operation,
                                        sw_callback_t callback,
@@ -1215,9 +1095,6 @@ sw_status_t sw_operation_release_async(const struct sw_operation_t *operation,
 
 /**
  * Frees an operation's handle; the operation goes on. Nothing happens for null.
- *
- * # Safety
- * `operation` must be null or have come from `sw_stack_start` and not have been freed.
  */
 void sw_operation_free(struct sw_operation_t *operation);
 
@@ -1225,9 +1102,6 @@ void sw_operation_free(struct sw_operation_t *operation);
  * Waits for the next event, a line of the reference engine's event log (JSON); null after the last one, which is the
  * cancel event. Every event comes, from the first on, however slow the caller is. One call at a time: another gets
  * `SW_STATUS_MISUSE`.
- *
- * # Safety
- * `operation` must be null or alive, `event` writable, `error` null or writable.
  */
 sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
                                     struct sw_bytes_t **event,
@@ -1235,9 +1109,6 @@ sw_status_t sw_operation_next_event(const struct sw_operation_t *operation,
 
 /**
  * Gets the next event as `sw_operation_next_event` does, with a callback; its result has no data after the last one.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation,
                                           sw_callback_t callback,
@@ -1247,24 +1118,60 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
 /**
  * Waits for the end of an operation and, unless its session is held, of its program.
  *
- * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
- * `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "referenceMessage",
- * "messageCode", "messageArguments", "urn", "provider", "phase", "configKey", "hints"}, "changes": {"create": 3},
- * "outputs": {…}, "steps": [{"op", "urn", "type", "keys", "diffs",
- * "status", "durationSeconds", "error", "changes"}], "diagnostics": [{"severity", "message",
- * "referenceMessage", "messageCode", "messageArguments", "urn"}], "durationSeconds", "tree"}`. A message is a text for
- * people; the reference message is that of the reference engine, which tools match on. The keys of a step are the
- * properties that force a replacement, its diffs those that differ; its status is `planned`, `succeeded`, `refused` (not
- * tried: a failed check, a missing plugin, a duplicate URN, a policy), `failed`, `partially_failed` or `unknown` (what it
- * did is not known), its error null or as above, and its changes are `{"path", "kind", "old", "new"}` for each property
- * of a resource that was there before, secrets masked. The tree is a text for people. The outcome is canceled where the
- * host cancelled the operation and it ended for that; the summary among the events counts one whose running calls were left to finish as
- * failed, as the reference engine does. With `generatePlan` there is a `plan`, too: what was found, secrets encrypted, for
- * a later operation to be held to. The state that the operation left may be large, and is given by
- * `sw_operation_deployment`.
+ * Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON: `{"outcome":
+ * "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges", "outputs": {…}, "steps":
+ * […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for people)}`. The outcome is `canceled` where
+ * the host cancelled the operation and it ended for that; the summary among the events counts an operation whose running
+ * calls were left to finish as failed, as the reference engine does. With `generatePlan` there is a `plan`, too: secrets in
+ * it are encrypted, and it can constrain a later operation. The state that the operation left may be large, and is given
+ * by `sw_operation_deployment`. The members of a step:
  *
- * # Safety
- * `operation` must be null or alive, `result` null or writable, `error` null or writable.
+ * - `changes` (array of PropertyChange): The properties that change in a resource that existed before, with their
+ *   values.
+ * - `diffs` (array of string): The properties that differ.
+ * - `duration` (number): How long it took, in seconds.
+ * - `error` (ErrorFacts): The error of a failed step.
+ * - `keys` (array of string): The properties that force a replacement.
+ * - `name` (string): The name of the resource.
+ * - `op` (StepOp): What the step does: `create`, `update`, `delete`, `same`, `replace`, `create-replacement`…
+ * - `status` (StepStatus): How the step ended: `planned` in a preview; `refused` where it was not tried (a failed
+ *   check, a missing plugin, a duplicate URN, a policy), `failed` where nothing was changed, `partially_failed` where
+ *   the resource exists all the same, `unknown` where the effect of the step is not known: a pending operation stands
+ *   for it in the state.
+ * - `type` (string): The type of the resource.
+ * - `urn` (string): The URN of the resource.
+ *
+ * Members of a change:
+ *
+ * - `kind` (DiffKind): The kind of change.
+ * - `new` (any JSON): The value after, likewise.
+ * - `old` (any JSON): The value before, in plain JSON form, secrets masked; `null` where there was none, or where it
+ *   is not known.
+ * - `path` (string): The path of the property: `tags.owner`, `rules[0].port`.
+ *
+ * Members of a diagnostic:
+ *
+ * - `message` (string): The text for people.
+ * - `messageArguments` (object of any JSON): The arguments of a message with a code, by name.
+ * - `messageCode` (string): The stable name of the message, where it has one: `target_not_found` for instance.
+ * - `referenceMessage` (string): The text that the reference engine gives such a message, for tools that match on it.
+ * - `severity` (Severity): The severity.
+ * - `urn` (string): The URN of the resource that the message is about.
+ *
+ * Members of an error:
+ *
+ * - `class` (string): The class of the kind, which says who can do something about it.
+ * - `configKey` (string): The configuration key that is missing or wrong.
+ * - `hints` (array of string): What the caller can do, in the style of the caller's language.
+ * - `kind` (string): The stable name of the kind: `invalid_input`, `conflict`, `provider`…
+ * - `message` (string): The text for people.
+ * - `messageArguments` (object of any JSON): The arguments of a message with a code, by name.
+ * - `messageCode` (string): The stable name of the message, where it has one: `target_not_found` for instance.
+ * - `phase` (string): The phase that failed: `check`, `diff`, `create`…
+ * - `provider` (string): The package of the provider that failed.
+ * - `reason` (string): The text of the cause.
+ * - `referenceMessage` (string): The text that the reference engine gives such a message, for tools that match on it.
+ * - `urn` (string): The URN of the resource that failed.
  */
 sw_status_t sw_operation_wait(const struct sw_operation_t *operation,
                               struct sw_bytes_t **result,
@@ -1273,9 +1180,6 @@ sw_status_t sw_operation_wait(const struct sw_operation_t *operation,
 /**
  * Waits as `sw_operation_wait` does, with a callback. The callback's status is `SW_STATUS_OK` also for an operation
  * that failed: its result says how it ended.
- *
- * # Safety
- * `operation` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_operation_wait_async(const struct sw_operation_t *operation,
                                     sw_callback_t callback,
@@ -1284,9 +1188,6 @@ sw_status_t sw_operation_wait_async(const struct sw_operation_t *operation,
 
 /**
  * Gives the result of an operation that has ended, as `sw_operation_wait` does, without waiting; null while it runs.
- *
- * # Safety
- * `operation` must be null or alive, `result` writable, `error` null or writable.
  */
 sw_status_t sw_operation_result(const struct sw_operation_t *operation,
                                 struct sw_bytes_t **result,
@@ -1299,9 +1200,6 @@ sw_status_t sw_operation_result(const struct sw_operation_t *operation,
  *
  * The document is written at each call, and costs nothing where nobody asks; waits for nobody, so that callbacks may
  * ask, too. `SW_STATUS_SECRETS` when the operation could not encrypt what it was to save.
- *
- * # Safety
- * `operation` must be null or alive, `deployment` writable, `error` null or writable.
  */
 sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
                                     struct sw_bytes_t **deployment,
@@ -1333,10 +1231,6 @@ sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
  * previews and updates run; it may be null when each brings its own. On success it is taken over. With
  * `"languageRuntime": "127.0.0.1:4711"` in the settings, the language runtime that listens there runs the program, and
  * `program` must be null.
- *
- * # Safety
- * `engine` must be null or alive, `name` and `settings` readable, `program` null or readable, `stack` writable,
- * `error` null or writable.
  */
 sw_status_t sw_stack_open(const struct sw_engine_t *engine,
                           struct sw_bytes_view_t name,
@@ -1348,9 +1242,6 @@ sw_status_t sw_stack_open(const struct sw_engine_t *engine,
 /**
  * Creates a stack, which must not exist: one that does is a conflict. Otherwise as `sw_stack_open`, without its setting
  * `create`.
- *
- * # Safety
- * As `sw_stack_open`.
  */
 sw_status_t sw_engine_create_stack(const struct sw_engine_t *engine,
                                    struct sw_bytes_view_t name,
@@ -1362,9 +1253,6 @@ sw_status_t sw_engine_create_stack(const struct sw_engine_t *engine,
 /**
  * Selects a stack, which must exist: for one that does not, the error's hints name those like it. Otherwise as
  * `sw_stack_open`, without its setting `create`.
- *
- * # Safety
- * As `sw_stack_open`.
  */
 sw_status_t sw_engine_select_stack(const struct sw_engine_t *engine,
                                    struct sw_bytes_view_t name,
@@ -1375,9 +1263,6 @@ sw_status_t sw_engine_select_stack(const struct sw_engine_t *engine,
 
 /**
  * Selects a stack, and creates it when it does not exist. Otherwise as `sw_stack_open`, without its setting `create`.
- *
- * # Safety
- * As `sw_stack_open`.
  */
 sw_status_t sw_engine_create_or_select_stack(const struct sw_engine_t *engine,
                                              struct sw_bytes_view_t name,
@@ -1389,9 +1274,6 @@ sw_status_t sw_engine_create_or_select_stack(const struct sw_engine_t *engine,
 /**
  * Removes every lock of the stack, whoever holds it, and says how many there were: for locks that dead machines left
  * behind. An operation of somebody who is alive after all goes on. `count` may be null.
- *
- * # Safety
- * `stack` must be null or alive, `count` null or writable, `error` null or writable.
  */
 sw_status_t sw_stack_unlock(const struct sw_stack_t *stack,
                             size_t *count,
@@ -1399,60 +1281,105 @@ sw_status_t sw_stack_unlock(const struct sw_stack_t *stack,
 
 /**
  * Removes the stack and its history from the store. One that still has resources is only removed by force.
- *
- * # Safety
- * `stack` must be null or alive, `error` null or writable.
  */
 sw_status_t sw_stack_remove(const struct sw_stack_t *stack, bool force, struct sw_error_t **error);
 
 /**
  * Frees a stack's handle; its state and its operations go on. Nothing happens for null.
- *
- * # Safety
- * `stack` must be null or have come from `sw_stack_open` and not have been freed.
  */
 void sw_stack_free(struct sw_stack_t *stack);
 
 /**
  * Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
  *
- * `options` is JSON, or empty: an object with any of
+ * `options` is JSON, or empty: an object with any of these members.
  *
- * - `dryRun`: only say what would be done; `parallel`: how many calls of Create, Update, Delete and Read may run at a
- *   time, 16 for 0, and 16 times as many of Check and Diff. The limit is strict, except for providers whose calls may wait
- *   for later registrations: those that declare it, all with `waitsForRegistrations`. When all that `parallel` allows stand
- *   still while others queue, some of their calls no longer count;
- * - `refresh`: read every resource first; `refreshProgram`: a refresh runs the program, which says how providers are
- *   configured, and so does the refresh of an update or destroy; `destroyProgram`: a destroy runs the program;
- * - `targets`: the only resources to be worked on, `targetDependents`: and what depends on them; `excludes`: resources to be
- *   left alone, `excludeDependents`: and what depends on them; `replaceTargets`: resources to be replaced whatever has
- *   changed. These are lists of URNs; in globs `*` stands for anything but a colon, `**` for anything;
- * - `continueOnError`: a failed step stops only what depends on it; `ignoreProtect`: delete and replace protected
- *   resources, too; `allowEmpty`: an update may delete every resource because its program registered none, which is
- *   refused otherwise (a preview warns); `clearPendingCreates`: forget interrupted creations when the operation has succeeded;
- * - `plan`: what the operation is held to, the document that the result of one with `generatePlan` has; `generatePlan`:
- *   write down what is found; `strict`: preview first, where no plan is given, and hold the operation to that;
- * - `requiredPolicies` and `localPolicyPacks`: lists of `{"name", "path"?, "version"?, "address"?, "downloadUrl"?,
- *   "checksums"?, "config"?}`; a pack with a path needs no name. Without an address the engine's resolver is asked for an
- *   `analyzer`; `config` has by policy, or for `all`,
- *   a level (`advisory`, `mandatory`, `remediate`, `disabled`) or an object with `enforcementLevel`;
- * - `useLegacyDiff`: compare inputs before asking providers; `useLegacyRefreshDiff`: a refresh reports what its outputs
- *   say; `disableResourceReferences`, `disableOutputValues`: programs are not told that the monitor understands these;
- *   `disableProviderPreview`: previews show inputs as outputs;
- * - `showSecrets`: keep secret values in events, as secrets whose `ciphertext` is the base64 of their JSON; `noEvents`:
- *   make events only while somebody listens; `debug`: have diagnostics of the severity `debug` among the events, which
- *   are left out otherwise; `message`: a note for the history;
- * - `holdSession`: keep the monitor and the providers after the result, see `sw_operation_release`;
- * - `skipPluginPreInstall`: plugins are installed no sooner than they are needed, see `install` of the host's table;
- * - `parallelDiff`, `experimental`: accepted, and change nothing; `snippets`, `targetSnippets`: not supported yet, an
- *   operation with one of them is refused before anything happens.
+ * - `allowEmpty` (boolean): Whether an update may delete every resource because its program registered none (the
+ *   stack and default providers do not count). Without it such an update is refused before anything is deleted, and a
+ *   preview warns: most often the program is a module that an earlier operation has imported already, so that it does
+ *   not run again.
+ * - `clearPendingCreates` (boolean): Drops interrupted creations from the state when the operation has succeeded.
+ *   Left out, they stay pending, because whether they created anything is not known.
+ * - `continueOnError` (boolean): A failed step stops only the steps that depend on it.
+ * - `debug` (boolean): Includes diagnostics of the severity `debug` in the events.
+ * - `destroyProgram` (boolean): A destroy runs the program, which determines how providers are configured. Then
+ *   everything is deleted, the resources that the program registers included.
+ * - `disableOutputValues` (boolean): Hides from programs that the monitor understands output values.
+ * - `disableProviderPreview` (boolean): Previews show inputs as outputs, and never call Create and Update of a
+ *   package's provider.
+ * - `disableResourceReferences` (boolean): Hides from programs that the monitor understands resource references.
+ * - `dryRun` (boolean): Computes the steps without running them: nothing is created, changed, deleted or written.
+ * - `excludeDependents` (boolean): Resources that depend on an excluded one are excluded, too. Without `excludes` it
+ *   has no effect.
+ * - `excludes` (array of string): URNs of resources that the operation leaves as they are, globs as in `targets`.
+ *   Without effect beside targets.
+ * - `experimental` (boolean): Accepted without effect: no behaviour depends on it.
+ * - `generatePlan` (boolean): Writes the steps down as a plan, with its document. Left out, previews of updates keep
+ *   a plan without a document, which can constrain an update of the same process; `false` keeps none.
+ * - `holdSession` (boolean): Keeps the monitor and the providers after the result, until the operation is released or
+ *   its last handle is dropped. Registrations that failed or came too late stay unanswered until then.
+ * - `ignoreProtect` (boolean): Deletes and replaces protected resources, too.
+ * - `localPolicyPacks` (array of PolicyPack): Policy packs of the user, which run after the required ones.
+ * - `message` (string): A note for the history.
+ * - `noEvents` (boolean): Emits events only while a listener is attached: a later listener does not receive earlier
+ *   events.
+ * - `parallel` (integer): How many calls of Create, Update, Delete and Read run at a time, those of refreshes and
+ *   imports included; 0 is the default of 16, 2147483647 no limit. Of Check and Diff, 16 times as many run. The limit
+ *   is strict, except for providers whose calls may wait for later registrations: see `waitsForRegistrations`.
+ *   Invokes do not count.
+ * - `parallelDiff` (boolean): Accepted without effect: Check and Diff of different resources always run at the same
+ *   time.
+ * - `plan` (any JSON): The plan that constrains an update, a destroy, or a preview of one: the result of a preview,
+ *   or a plan's document. Steps, inputs and options that the plan does not foresee are refused before a provider is
+ *   called, and fail the operation. Plans do not record the options `retainOnDelete`, `deletedWith`,
+ *   `replaceOnChanges` and `hideDiffs` of resources, nor plain reads: these may differ.
+ * - `refresh` (boolean): Reads every resource before an update or a destroy.
+ * - `refreshProgram` (boolean): A refresh runs the program: each resource is read when the program registers it, by a
+ *   provider that is configured as the program says; the others are read at the end. With `refresh`, an update, or a
+ *   destroy that runs its program, reads each resource when the program registers it, instead of all of them first.
+ * - `replaceTargets` (array of string): URNs of resources that are replaced, whether they differ or not; globs as in
+ *   `targets`.
+ * - `requiredPolicies` (array of PolicyPack): Policy packs that an organization requires. Where a program runs, each
+ *   resource is checked by them.
+ * - `showSecrets` (boolean): Keeps secret values in the inputs and outputs of events: as secrets whose `ciphertext`
+ *   is the base64 of their JSON text, as the `b64` secrets manager has them. Left out, they are `[secret]`.
+ * - `skipPluginPreInstall` (boolean): Installs plugins only when they are needed. Left out, an engine with an
+ *   installer installs in advance what the state's providers need, and what the program's language runtime requires.
+ * - `snippets` (array of object of any JSON): Not supported: an operation with it is refused before it begins.
+ *   Snippets are pieces of program in PCL beside the program. Snippets of a state are kept by operations that run no
+ *   program; one that runs a program is refused while the state has any, because their resources would not be
+ *   registered, and so deleted.
+ * - `strict` (boolean): Previews an update or a destroy first, where no plan is given, and constrains it by the
+ *   result.
+ * - `targetDependents` (boolean): Resources that depend on a target are targets, too. Without `targets` it has no
+ *   effect.
+ * - `targetSnippets` (array of any JSON): Not supported: an operation with it is refused before it begins. The only
+ *   snippets that the operation works on.
+ * - `targets` (array of string): URNs of the only resources that the operation works on. In a glob, `*` stands for
+ *   any text without a colon and `**` for any text. A resource that is not selected keeps its record (a component
+ *   still publishes outputs), or is not created: its outputs are unknown then. Providers and the stack itself are
+ *   always selected. A target that matches no resource fails the operation.
+ * - `useLegacyDiff` (boolean): Compares inputs before providers are called for a diff.
+ * - `useLegacyRefreshDiff` (boolean): A refresh reports the differences of outputs, without calling providers for a
+ *   diff.
+ * - `waitsForRegistrations` (boolean): Calls of every provider may wait for the effect of a later registration or
+ *   step. Left out, that holds for providers and plugins that declare it. When all calls that `parallel` allows stand
+ *   still while others queue, some of them no longer count, so that more than `parallel` run.
+ *
+ * Members of a policy pack:
+ *
+ * - `address` (string): The address at which the pack's analyzer listens: `host:port`, or an `http` URL. Left out,
+ *   the engine's resolver is asked for an `analyzer` of this name and version, with path and settings.
+ * - `checksums` (object of string): Hex checksums by platform, for the resolver.
+ * - `config` (object of any JSON): Settings by policy, and for `all`: an enforcement level (`advisory`, `mandatory`,
+ *   `remediate`, `disabled`), or an object with `enforcementLevel` and the members of the policy's own schema.
+ * - `downloadUrl` (string): The address from which the pack can be downloaded, for the resolver.
+ * - `name` (string): The name of the pack, in requests to the resolver and in errors. Defaults to the path.
+ * - `path` (string): The folder or file of the pack, for the resolver.
+ * - `version` (string): The required version; any, when left out.
  *
  * `program` is run instead of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a destroy
  * only with `destroyProgram`. On success it is taken over. An operation that cannot begin fails in `sw_operation_wait`.
- *
- * # Safety
- * `stack` must be null or alive, `options` readable, `program` null or readable, `operation` writable, `error` null
- * or writable.
  */
 sw_status_t sw_stack_start(const struct sw_stack_t *stack,
                            int32_t kind,
@@ -1463,9 +1390,6 @@ sw_status_t sw_stack_start(const struct sw_stack_t *stack,
 
 /**
  * Gives the state as a deployment document (JSON). Its secrets stay encrypted unless they are to be shown.
- *
- * # Safety
- * `stack` must be null or alive, `deployment` writable, `error` null or writable.
  */
 sw_status_t sw_stack_export(const struct sw_stack_t *stack,
                             bool show_secrets,
@@ -1474,9 +1398,6 @@ sw_status_t sw_stack_export(const struct sw_stack_t *stack,
 
 /**
  * Gives the stack's outputs as a JSON object. Its secrets are readable, as marked values.
- *
- * # Safety
- * `stack` must be null or alive, `outputs` writable, `error` null or writable.
  */
 sw_status_t sw_stack_outputs(const struct sw_stack_t *stack,
                              struct sw_bytes_t **outputs,
@@ -1484,9 +1405,6 @@ sw_status_t sw_stack_outputs(const struct sw_stack_t *stack,
 
 /**
  * Gives the history as a JSON array of the reference engine's records, newest first.
- *
- * # Safety
- * `stack` must be null or alive, `history` writable, `error` null or writable.
  */
 sw_status_t sw_stack_history(const struct sw_stack_t *stack,
                              struct sw_bytes_t **history,
@@ -1494,9 +1412,6 @@ sw_status_t sw_stack_history(const struct sw_stack_t *stack,
 
 /**
  * Replaces the state by a deployment document. One that is not valid leaves the state as it was.
- *
- * # Safety
- * `stack` must be null or alive, `deployment` readable, `error` null or writable.
  */
 sw_status_t sw_stack_import(const struct sw_stack_t *stack,
                             struct sw_bytes_view_t deployment,

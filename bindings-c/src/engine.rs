@@ -1,12 +1,10 @@
 //! Engines: built from a JSON document of settings and tables of the host's functions.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
-use serde::Deserialize;
 use stackwright::{
-    Engine,
-    plugin::{PluginCommand, PluginSettings},
-    provider::PoolSettings,
+    Engine, Language,
+    binding::{self, EngineDocument, SecretsDocument},
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
 };
@@ -47,18 +45,18 @@ pub struct sw_engine_options_t {
     pub struct_size: usize,
     /// The threads to work on.
     pub runtime: *mut sw_runtime_t,
-    /// JSON: `{"store": "file:///srv/state" or "memory://", "passphrase": "…", "baseDirectory": "/srv", "plugins":
-    /// {"directories": ["…"], "path": "…", "cache": "…", "commands": {"pulumi-python": {"program": "…", "arguments":
-    /// ["…"], "environment": {"NAME": "…"}}}, "ignoreVersions": false, "waitsForRegistrations": ["…"], "poolCapacity": 16, "poolIdleLimit": 60, "poolAgeLimit":
-    /// 300}}`. At most `poolCapacity` plugin processes (0: none) wait for the next operation, `poolIdleLimit` seconds each; none
-    /// is used again later than `poolAgeLimit` seconds after its start, nor in another environment or for another stack, nor
-    /// when it is a script or was built anew. `waitsForRegistrations` names plugins whose calls may wait for later registrations,
-    /// so that the option `parallel` is no strict limit for them. Only the store is required. Without a
-    /// passphrase, secrets are only encoded, not encrypted. Relative folders (`file://./state`, and `file://state`, which is
-    /// the same) stand below `baseDirectory`, which is the working directory when left out. `"secrets": {"kind": "vault", "state": …}` says what states call the
-    /// encryption of a host's table that has `encrypt` and `decrypt` (`host` when left out), and what they keep beside
-    /// the name for whoever opens them again, never a key; what is encrypted otherwise is opened as without them.
-    /// `"trustedPeers": [1001]` lists the numbers of users whose processes are trusted on loopback beside the own user and root.
+    /// JSON: an object with these members, of which only the store is required.
+    ///
+    /// @members EngineSettings
+    ///
+    /// Members of `plugins`:
+    ///
+    /// @members Plugins
+    ///
+    /// Members of `secrets`, for a host's table that has `encrypt` and `decrypt`; data that is encrypted otherwise is opened as
+    /// without them:
+    ///
+    /// @members SecretsSettings
     pub settings: sw_bytes_view_t,
     /// Providers in this process; null when there are none.
     pub packages: *const sw_package_t,
@@ -97,93 +95,6 @@ impl Drop for Parts {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Settings {
-    store: String,
-    #[serde(default)]
-    passphrase: Option<String>,
-    #[serde(default)]
-    base_directory: Option<PathBuf>,
-    #[serde(default)]
-    plugins: Plugins,
-    #[serde(default)]
-    trusted_peers: Vec<u32>,
-    #[serde(default)]
-    secrets: Secrets,
-}
-
-/// What states call the host's encryption, and what they keep beside the name.
-#[derive(Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Secrets {
-    pub(crate) kind: String,
-    pub(crate) state: Option<serde_json::Value>,
-}
-
-impl Default for Secrets {
-    fn default() -> Self {
-        Self {
-            kind: "host".to_owned(),
-            state: None,
-        }
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-struct Plugins {
-    directories: Vec<PathBuf>,
-    path: Option<String>,
-    cache: Option<PathBuf>,
-    commands: std::collections::BTreeMap<String, Command>,
-    ignore_versions: bool,
-    waits_for_registrations: std::collections::BTreeSet<String>,
-    pool_capacity: Option<f64>,
-    pool_idle_limit: Option<f64>,
-    pool_age_limit: Option<f64>,
-}
-
-impl Plugins {
-    fn pool(&self) -> stackwright::Result<PoolSettings> {
-        PoolSettings::of_numbers(self.pool_capacity, self.pool_idle_limit, self.pool_age_limit)
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Command {
-    program: PathBuf,
-    arguments: Vec<String>,
-    environment: std::collections::BTreeMap<String, String>,
-}
-
-impl From<Plugins> for PluginSettings {
-    fn from(plugins: Plugins) -> Self {
-        let command = |(name, command): (String, Command)| {
-            let command = PluginCommand {
-                program: command.program,
-                arguments: command.arguments.into_iter().map(Into::into).collect(),
-                environment: command
-                    .environment
-                    .into_iter()
-                    .map(|(name, value)| (name.into(), value.into()))
-                    .collect(),
-            };
-            (name, command)
-        };
-        Self {
-            directories: plugins.directories,
-            path: plugins.path.map(Into::into),
-            cache: plugins.cache,
-            commands: plugins.commands.into_iter().map(command).collect(),
-            ignore_versions: plugins.ignore_versions,
-            waits_for_registrations: plugins.waits_for_registrations,
-            ..Self::default()
-        }
-    }
-}
-
 /// Makes an engine.
 ///
 /// On success the tables of the packages and of the host are taken over: their `free` will be called. On failure they are not.
@@ -207,8 +118,7 @@ pub unsafe extern "C" fn sw_engine_new(
         shared.ensure_open()?;
         // SAFETY: readable by this function's contract.
         let settings = unsafe { options.settings.bytes("the settings") }?;
-        let settings: Settings = serde_json::from_slice(settings)
-            .map_err(|error| Failure::invalid(format!("invalid settings: {error}")))?;
+        let settings: EngineDocument = binding::read(settings, Language::C, "an engine")?;
         // SAFETY: readable by this function's contract.
         let tables = unsafe { tables(&options, &shared) }?;
         let packages = tables
@@ -254,7 +164,7 @@ unsafe fn tables(options: &sw_engine_options_t, shared: &Arc<Shared>) -> Outcome
 }
 
 fn build(
-    settings: Settings,
+    settings: EngineDocument,
     tables: &Tables,
     host: Option<&Arc<Host>>,
     shared: &Arc<Shared>,
@@ -276,7 +186,7 @@ fn build(
         None => Arc::new(Base64Provider),
     };
     if let Some(callbacks) = host.and_then(Host::secrets) {
-        let Secrets { kind, state } = settings.secrets;
+        let SecretsDocument { kind, state } = settings.secrets;
         secrets = Arc::new(CallbackProvider::new(kind, state, callbacks).or(secrets));
     }
     let mut builder = Engine::builder(shared.handle.clone())
@@ -301,9 +211,9 @@ fn build(
     if let Some(fetch) = host.and_then(Host::fetch) {
         builder = builder.fetch(fetch);
     }
-    let pool = settings.plugins.pool()?;
+    let (plugins, pool) = settings.plugins.into_settings()?;
     let builder = builder.trusted_peers(settings.trusted_peers);
-    Ok(builder.plugins(settings.plugins.into()).pool(pool).build()?)
+    Ok(builder.plugins(plugins).pool(pool).build()?)
 }
 
 /// Lists stacks as a JSON array of `project/stack`; those of one project, or of all when `project` is empty.

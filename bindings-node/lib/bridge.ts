@@ -1,5 +1,5 @@
 /** The JavaScript end of the road to the engine: takes waiting messages in one call, and hands each to whom it is for. */
-import { fromFacts, fromNative, guarded } from "./errors";
+import { fromNative, fromText, guarded } from "./errors";
 import { native, type Native } from "./native";
 import type { HostObject } from "./host";
 import { type Callee, describeError, methodBits, methodName, type Resolver } from "./provider";
@@ -202,7 +202,7 @@ export class Bridge {
             case Tag.Answered:
                 return this.#settle(number, undefined, a);
             case Tag.Failed:
-                return this.#settle(number, fromFacts(a as string), undefined);
+                return this.#settle(number, fromText(a as string), undefined);
             case Tag.Status:
                 return this.#settle(number, new WireError(a as number, b as string), undefined);
             case Tag.ProviderCall:

@@ -1,6 +1,7 @@
 /** The engine: where states live, what encrypts them, and who provides what. */
 import { Bridge } from "./bridge";
-import { byName, type Check, checkMembers, type Checks, flag, members, text, texts, where } from "./checks";
+import { checkMembers, type Checks, flag, text, where } from "./checks";
+import type { Plugins } from "./documents";
 import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
 import {
     type Autonamer,
@@ -24,39 +25,6 @@ import { findDirectory } from "./sdk/find";
 import { documentOf, Stack } from "./stack";
 import type { Secret } from "./values";
 
-/**
- * Where plugins are looked for, and which processes are kept. Nothing is read from the environment.
- *
- * Plugins inherit the environment (`process.env`) as it is when they are needed. A process that an operation used waits for
- * the next that needs the same: of the same stack, with the same environment, executable and configuration. What a plugin
- * reads elsewhere when it is configured, a file with credentials for instance, is not compared: where that changes,
- * `poolAgeLimit` says for how long it may be old, and `poolCapacity: 0` that it never may.
- */
-export interface PluginOptions {
-    /** Folders that hold plugins' executables; searched first, in this order. */
-    paths?: readonly string[];
-    /** A list of folders in the form of the variable `PATH`, searched next. */
-    path?: string;
-    /** A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last. */
-    cache?: string;
-    /** How to start plugins that are part of a language's SDK, by name. `pulumi-nodejs` is known. */
-    commands?: { readonly [name: string]: readonly string[] };
-    /**
-     * Names of plugins whose calls may wait for later registrations, so that the option `parallel` is no strict limit for
-     * them.
-     */
-    waitsForRegistrations?: readonly string[];
-    /**
-     * How many processes wait for the next operation at most, 16 when absent; 0 ends each with its operation. Those of scripts
-     * and of `commands` that run files never wait.
-     */
-    poolCapacity?: number;
-    /** How long one waits before it is ended, in seconds; 60 when absent. */
-    poolIdleLimit?: number;
-    /** How long after its start one is used again at most, in seconds; 300 when absent. */
-    poolAgeLimit?: number;
-}
-
 export interface EngineOptions {
     /**
      * Where states live: `file:///absolute/folder`, `file://./relative/folder` (`file://relative/folder` is the same: there is
@@ -72,7 +40,8 @@ export interface EngineOptions {
     baseDirectory?: string;
     /** Providers in this process, by package. */
     providers?: { readonly [name: string]: Provider };
-    plugins?: PluginOptions;
+    /** Where plugins are searched, and which processes are kept. */
+    plugins?: Plugins;
     /** Decides what serves a package; asked before the engine looks itself. */
     resolver?: Resolver;
     /**
@@ -108,22 +77,6 @@ export type ConfigValue =
     | Secret
     | readonly ConfigValue[]
     | { readonly [name: string]: ConfigValue };
-
-const ENGINE_OPTIONS: Names<EngineOptions> = {
-    store: true,
-    passphrase: true,
-    baseDirectory: true,
-    providers: true,
-    plugins: true,
-    resolver: true,
-    installer: true,
-    stackReader: true,
-    secrets: true,
-    fetch: true,
-    autonamer: true,
-    trustedPeers: true,
-    sdk: true,
-};
 
 export interface StackOptions {
     /** Says what the stack is to be: a function of our own API, or `sdkProgram(…)`. Needed for previews and updates. */
@@ -179,34 +132,9 @@ export interface StackOptions {
     referencePassphrases?: { readonly [stack: string]: string };
 }
 
-/** What values the options of engines take, where no other check says so. */
-const ENGINE_CHECKS: Checks = {
-    store: text,
-    passphrase: text,
-    baseDirectory: text,
-    plugins: (value, option, what) => {
-        // Of a wrong kind altogether it is refused as providers are.
-        requireObject(option, value);
-        pluginMembers(value, option, what);
-    },
-    trustedPeers: where(
-        (value) => Array.isArray(value) && value.every((user) => Number.isInteger(user) && user >= 0 && user < 2 ** 32),
-        "an array of the numbers of users",
-    ),
+const SDK_CHECK: Checks = {
     sdk: where((value) => typeof value === "string" || value instanceof URL, "a path or a URL"),
 };
-
-const PLUGIN_CHECKS: { readonly [name in keyof Required<PluginOptions>]: Check } = {
-    paths: texts,
-    path: text,
-    cache: text,
-    commands: byName("an object of arrays of strings", texts),
-    waitsForRegistrations: texts,
-    poolCapacity: where((value) => typeof value === "number", "a number"),
-    poolIdleLimit: where((value) => typeof value === "number", "a number of seconds"),
-    poolAgeLimit: where((value) => typeof value === "number", "a number of seconds"),
-};
-const pluginMembers = members("an object", PLUGIN_CHECKS);
 
 const isDocument = (value: unknown): boolean =>
     typeof value === "string" || (typeof value === "object" && value !== null && !Array.isArray(value));
@@ -244,10 +172,6 @@ export class Engine {
 
     constructor(options: EngineOptions) {
         options = given(options);
-        if (options?.store === undefined) {
-            throw new InvalidInputError("an engine needs a store, file://./state for instance");
-        }
-        refuseUnknown("an engine", options, ENGINE_OPTIONS);
         requireObject("providers", options.providers);
         requireFunction("resolver", options.resolver);
         requireFunction("fetch", options.fetch);
@@ -255,7 +179,8 @@ export class Engine {
         requireInstaller(options.installer);
         requireMethods("stackReader", options.stackReader, ["stackOutputs", "stackResourceOutputs"]);
         requireMethods("secrets", options.secrets, ["encrypt", "decrypt"]);
-        checkMembers(options, ENGINE_CHECKS, "an engine");
+        requireObject("plugins", options.plugins);
+        checkMembers(options, SDK_CHECK, "an engine");
         if (options.passphrase === "") {
             const hint = "leave it out to have secrets only encoded";
             throw new InvalidInputError(`passphrase takes a string that is not empty; ${hint}`);
@@ -264,46 +189,33 @@ export class Engine {
             refuseClass(name, provider);
         }
         const bridge = new Bridge();
-        const plugins = given(options.plugins ?? {});
-        const commands = { ...dynamicProviders(options.sdk), ...plugins.commands };
+        const { providers, resolver, installer, stackReader, secrets, fetch, autonamer, sdk, ...settings } = options;
+        const plugins = { ...settings.plugins, commands: { ...dynamicProviders(sdk), ...settings.plugins?.commands } };
+        const document = { ...settings, plugins, baseDirectory: settings.baseDirectory ?? process.cwd() };
         this.#bridge = bridge;
         this.#native = guarded(
             () =>
                 new native.Engine(bridge.native, {
-                    store: options.store,
-                    baseDirectory: options.baseDirectory ?? process.cwd(),
-                    ...(options.passphrase === undefined ? {} : { passphrase: options.passphrase }),
-                    providers: Object.entries(options.providers ?? {}).map(([name, provider]) =>
+                    document: jsonOf(document, "options"),
+                    providers: Object.entries(providers ?? {}).map(([name, provider]) =>
                         bridge.addProvider(name, provider),
                     ),
-                    trustedPeers: [...(options.trustedPeers ?? [])],
-                    pluginPaths: [...(plugins.paths ?? [])],
-                    pluginCommands: Object.entries(commands).map(([name, command]) => ({
-                        name,
-                        command: [...command],
-                    })),
-                    ...(options.resolver === undefined ? {} : { resolver: bridge.addResolver(options.resolver) }),
-                    ...(options.installer === undefined
+                    ...(resolver === undefined ? {} : { resolver: bridge.addResolver(resolver) }),
+                    ...(installer === undefined
                         ? {}
-                        : { installer: bridge.addHost(installerHost(options.installer)) }),
-                    ...(options.stackReader === undefined
+                        : { installer: bridge.addHost(installerHost(installer)) }),
+                    ...(stackReader === undefined
                         ? {}
-                        : { stackReader: bridge.addHost(stackReaderHost(options.stackReader)) }),
-                    ...(options.secrets === undefined ? {} : { secrets: secretsEntry(bridge, options.secrets) }),
-                    ...(options.fetch === undefined ? {} : { fetch: bridge.addHost(fetchHost(options.fetch)) }),
-                    ...(options.autonamer === undefined
+                        : { stackReader: bridge.addHost(stackReaderHost(stackReader)) }),
+                    ...(secrets === undefined ? {} : { secrets: secretsEntry(bridge, secrets) }),
+                    ...(fetch === undefined ? {} : { fetch: bridge.addHost(fetchHost(fetch)) }),
+                    ...(autonamer === undefined
                         ? {}
                         : {
                               autonamer: bridge.addHost(
-                                  autonamerHost(options.autonamer, (urn, error) => bridge.raised.ofProvider({ urn }, error)),
+                                  autonamerHost(autonamer, (urn, error) => bridge.raised.ofProvider({ urn }, error)),
                               ),
                           }),
-                    ...(plugins.path === undefined ? {} : { pluginPath: plugins.path }),
-                    ...(plugins.cache === undefined ? {} : { pluginCache: plugins.cache }),
-                    pluginsThatWait: [...(plugins.waitsForRegistrations ?? [])],
-                    ...(plugins.poolCapacity === undefined ? {} : { poolCapacity: plugins.poolCapacity }),
-                    ...(plugins.poolIdleLimit === undefined ? {} : { poolIdleLimit: plugins.poolIdleLimit }),
-                    ...(plugins.poolAgeLimit === undefined ? {} : { poolAgeLimit: plugins.poolAgeLimit }),
                 }),
         );
     }

@@ -1,10 +1,10 @@
-/** Errors: one base class and one class for each kind, told apart by `code` or by `instanceof`. */
+/** Errors: one base class and one class for each kind, told apart by `kind` or by `instanceof`. */
 import type { Result } from "./operation";
 import { isA, textOf } from "./thrown";
 
 /** The facts of an error, as the native module gives them. */
-interface Facts {
-    code: string;
+export interface Facts {
+    kind: string;
     message: string;
     urn?: string | null;
     provider?: string | null;
@@ -17,10 +17,10 @@ interface Facts {
     reason?: string | null;
 }
 
-/** An error of the engine. `code` says what a program can do about it; the message is for people. */
+/** An error of the engine. `kind` says what a program can do about it; the message is for people. */
 export class StackwrightError extends Error {
     /** The stable name of the kind, `conflict` for instance. */
-    readonly code: string = "internal";
+    readonly kind: string = "internal";
     /**
      * What a host that sorts errors as the reference engine does takes it for: `bail` when the diagnostics say what was
      * wrong.
@@ -74,67 +74,67 @@ export class StackwrightError extends Error {
 
 /** The caller passed something wrong. Nothing was changed. */
 export class InvalidInputError extends StackwrightError {
-    override readonly code = "invalid_input";
+    override readonly kind = "invalid_input";
 }
 /** The stack, resource or file does not exist. */
 export class NotFoundError extends StackwrightError {
-    override readonly code = "not_found";
+    override readonly kind = "not_found";
 }
 /** Somebody else holds the stack's lock, or changed its state meanwhile. Try again later. */
 export class ConflictError extends StackwrightError {
-    override readonly code = "conflict";
+    override readonly kind = "conflict";
 }
 /** A provider refused or failed a call; the message is the provider's own. */
 export class ProviderFailedError extends StackwrightError {
-    override readonly code = "provider";
+    override readonly kind = "provider";
 }
 /** A plugin process could not be found, started or spoken to. */
 export class PluginError extends StackwrightError {
-    override readonly code = "plugin";
+    override readonly kind = "plugin";
 }
 /** The recorded state is corrupt, of an unknown version, or would become invalid. */
 export class StateError extends StackwrightError {
-    override readonly code = "state";
+    override readonly kind = "state";
 }
 /** Secrets could not be encrypted, or what encrypts those of a stack is not known here. */
 export class SecretsError extends StackwrightError {
-    override readonly code = "secrets";
+    override readonly kind = "secrets";
 }
 /** The operation was cancelled; what had run is recorded. */
 export class CancelledError extends StackwrightError {
-    override readonly code = "cancelled";
+    override readonly kind = "cancelled";
     override get errorClass() {
         return "bail" as const;
     }
 }
 /** A store or service did not answer; the same call may succeed later. */
 export class UnavailableError extends StackwrightError {
-    override readonly code = "unavailable";
+    override readonly kind = "unavailable";
 }
 /** The program raised an error of its own. */
 export class ProgramError extends StackwrightError {
-    override readonly code = "program";
+    override readonly kind = "program";
     override get errorClass() {
         return "bail" as const;
     }
 }
 /** The deployment failed; its diagnostics and events say where. What succeeded is recorded. */
 export class FailedError extends StackwrightError {
-    override readonly code = "failed";
+    override readonly kind = "failed";
     override get errorClass() {
         return "bail" as const;
     }
 }
 /** A bug in the engine. */
 export class InternalError extends StackwrightError {
-    override readonly code = "internal";
+    override readonly kind = "internal";
 }
 /**
  * A secret could not be decrypted, for instance because the passphrase is wrong; the message names the key of the
  * configuration when it is a value of that.
  */
 export class DecryptError extends StackwrightError {
-    override readonly code = "decrypt";
+    override readonly kind = "decrypt";
     override get errorClass() {
         return "decrypt" as const;
     }
@@ -142,7 +142,7 @@ export class DecryptError extends StackwrightError {
 
 type ErrorClass = new (message: string, facts?: Partial<Facts>) => StackwrightError;
 
-/** Every class by its code; checked against the engine's own table by a test. */
+/** Every class by its kind; checked against the engine's own table by a test. */
 export const errorClasses: Readonly<Record<string, ErrorClass>> = {
     invalid_input: InvalidInputError,
     not_found: NotFoundError,
@@ -173,25 +173,29 @@ export function fromNative(error: unknown): StackwrightError {
     if (expected !== undefined && !text.startsWith("{")) {
         return new InvalidInputError(`an argument has a wrong type: expected ${expected.toLowerCase()}`);
     }
-    return fromFacts(text);
+    return fromText(text);
 }
 
-/** @internal */
-export function fromFacts(text: string): StackwrightError {
-    let facts: Facts | undefined;
+/**
+ * Makes the error of facts as JSON; a text that is none is the message of a bug.
+ * @internal
+ */
+export function fromText(text: string): StackwrightError {
     if (text.startsWith("{")) {
         try {
-            facts = JSON.parse(text) as Facts;
+            return fromFacts(JSON.parse(text) as Facts);
         } catch {
             // A message that only looks like facts.
         }
     }
-    if (facts === undefined) {
-        return new InternalError(text);
-    }
-    const errorClass = errorClasses[facts.code] ?? StackwrightError;
+    return new InternalError(text);
+}
+
+/** @internal */
+export function fromFacts(facts: Facts): StackwrightError {
+    const errorClass = errorClasses[facts.kind] ?? StackwrightError;
     // Node takes minutes to print some frames of the SDK when they are part of an error's message.
-    const frames = facts.code === "program" ? facts.message.search(/\n\s+at /) : -1;
+    const frames = facts.kind === "program" ? facts.message.search(/\n\s+at /) : -1;
     if (frames < 0) {
         return new errorClass(facts.message, facts);
     }

@@ -182,6 +182,6 @@ export async function told<T extends object>(answer: () => Promise<T>, keep?: Ke
         return await answer();
     } catch (error) {
         keep?.(error);
-        return { refused: { message: fullTextOf(error), ...(isA(error, StackwrightError) ? { code: error.code } : {}) } };
+        return { refused: { message: fullTextOf(error), ...(isA(error, StackwrightError) ? { code: error.kind } : {}) } };
     }
 }

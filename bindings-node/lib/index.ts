@@ -1,20 +1,20 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** Stackwright: an infrastructure deployment engine that runs inside this process. */
-export { Engine, type ConfigValue, type EngineOptions, type PluginOptions, type StackOptions } from "./engine";
+export { Engine, type ConfigValue, type EngineOptions, type StackOptions } from "./engine";
 export { Stack, type HistoryEntry, type ProgramOptions } from "./stack";
+export { Operation, Result, type Deployment, type OperationOptions, type Plan, type ResourcePlan } from "./operation";
 export {
-    Operation,
-    Result,
-    type Deployment,
     type Diagnostic,
     type EnforcementLevel,
-    type OperationOptions,
-    type Plan,
+    type Plugins,
     type PolicyPack,
+    type PolicySettings,
     type PropertyChange,
-    type ResourcePlan,
+    type Severity,
     type Step,
-} from "./operation";
+    type StepOp,
+    type StepStatus,
+} from "./documents";
 export {
     type DiagnosticEvent,
     type EngineEvent,
@@ -23,7 +23,6 @@ export {
     type PolicySummaryEvent,
     type StateMetadata,
     type StepMetadata,
-    type StepOp,
     type SummaryEvent,
 } from "./event";
 export { type AnyProgram, LanguageRuntime, languageRuntime } from "./program";

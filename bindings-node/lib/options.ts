@@ -15,15 +15,20 @@ export function refuseUnknown(
     known: { readonly [name: string]: unknown },
     part = "option",
 ): void {
-    if (typeof options !== "object" || options === null || Array.isArray(options) || isCollection(options)) {
-        throw new InvalidInputError(`the ${part}s of ${what} are an object, not ${described(options)}`);
-    }
-    const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
+    requireOptions(what, options, part);
+    const unknown = Object.keys(options as object).find((name) => !Object.hasOwn(known, name));
     if (unknown !== undefined) {
         const names = Object.keys(known).sort();
         const near = nearest(unknown, names);
         const hint = near === undefined ? "" : `; did you mean "${near}"?`;
         throw new InvalidInputError(`unknown ${part} "${unknown}" of ${what}${hint}; there are: ${names.join(", ")}`);
+    }
+}
+
+/** Refuses options that are no object by names: their members would be lost. */
+export function requireOptions(what: string, options: unknown, part = "option"): void {
+    if (typeof options !== "object" || options === null || Array.isArray(options) || isCollection(options)) {
+        throw new InvalidInputError(`the ${part}s of ${what} are an object, not ${described(options)}`);
     }
 }
 

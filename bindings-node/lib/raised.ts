@@ -43,8 +43,8 @@ export class Raised {
                 this.#byUrn.delete(urn);
             }
         }
-        const isOfSecrets = error?.code === "decrypt" || error?.code === "secrets";
-        const cause = error?.code === "program" ? ofProgram : isOfSecrets ? this.#ofSecrets : ofProvider;
+        const isOfSecrets = error?.kind === "decrypt" || error?.kind === "secrets";
+        const cause = error?.kind === "program" ? ofProgram : isOfSecrets ? this.#ofSecrets : ofProvider;
         if (error !== undefined && cause !== undefined && error.cause === undefined) {
             const text = typeof cause === "string" || isA(cause, Error) ? textOf(cause) : undefined;
             if (text !== undefined && error.message.includes(text)) {

@@ -4,9 +4,8 @@ import { checkMembers, flag } from "./checks";
 import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
 import { jsonOf } from "./json";
 import type { Native } from "./native";
-import { Operation, OPERATION_OPTIONS, type OperationOptions, Result } from "./operation";
-import { checkValues } from "./operation_checks";
-import { described, given, refuseUnknown, requireFunction } from "./options";
+import { Operation, type OperationOptions, Result } from "./operation";
+import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
 import { addProgram, type AnyProgram } from "./program";
 import type { PropertyMap } from "./values";
 
@@ -15,8 +14,6 @@ export interface ProgramOptions extends OperationOptions {
     /** Another program than the stack's own. */
     program?: AnyProgram;
 }
-
-const PROGRAM_OPTIONS = { ...OPERATION_OPTIONS, program: true } as const;
 
 /** Returns the options that are given, and refuses those that cannot be acted on, before anything happens. */
 function checked(what: string, options: ProgramOptions): ProgramOptions {
@@ -30,7 +27,7 @@ function checked(what: string, options: ProgramOptions): ProgramOptions {
         );
     }
     options = given(options);
-    refuseUnknown(what, options, PROGRAM_OPTIONS);
+    requireOptions(what, options);
     requireFunction("onEvent", options.onEvent);
     if (options.signal !== undefined && typeof options.signal?.addEventListener !== "function") {
         throw new InvalidInputError(`signal is an AbortSignal, not ${described(options.signal)}`);
@@ -38,7 +35,6 @@ function checked(what: string, options: ProgramOptions): ProgramOptions {
     if (options.plan instanceof Operation) {
         throw new InvalidInputError("the plan is an operation: await the preview first");
     }
-    checkValues(what, options);
     return options;
 }
 
@@ -89,11 +85,10 @@ export class Stack {
 
     /** Says what an update would do. */
     preview(options: ProgramOptions = {}): Operation {
-        options = checked("preview()", options);
-        if (options.dryRun === false) {
+        if (options?.dryRun === false) {
             throw new InvalidInputError("a preview is a dry run; up() is not");
         }
-        return this.#start("update", { ...options, dryRun: true });
+        return this.#start("update", options, "preview");
     }
 
     /** Brings the stack to what its program says; with `plan`, to nothing else than what that foresees. */
@@ -106,7 +101,7 @@ export class Stack {
      * how providers are configured.
      */
     refresh(options: ProgramOptions = {}): Operation {
-        return this.#start("refresh", options);
+        return this.#start("refresh", options, "refresh");
     }
 
     /**
@@ -114,7 +109,7 @@ export class Stack {
      * configured.
      */
     destroy(options: ProgramOptions = {}): Operation {
-        return this.#start("destroy", options);
+        return this.#start("destroy", options, "destroy");
     }
 
     /** Returns the state as a deployment document (JSON); secrets stay encrypted unless they are to be shown. */
@@ -160,10 +155,11 @@ export class Stack {
         return `stack ${this.name}`;
     }
 
-    #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: string = kind): Operation {
+    #start(kind: "update" | "refresh" | "destroy", options: ProgramOptions, called: "preview" | "up" | "refresh" | "destroy"): Operation {
         this.#requireOpen();
         options = checked(`${called}()`, options);
-        const { signal, onEvent, program, plan, ...rest } = options;
+        const { signal, onEvent, program, plan, ...given } = options;
+        const rest = called === "preview" ? { ...given, dryRun: true } : given;
         const asked = kind === "update" ? undefined : (`${kind}Program` as const);
         if (program !== undefined && asked !== undefined && options[asked] !== true) {
             throw new InvalidInputError(`${called}() runs a program only with ${asked}: true`);
@@ -171,7 +167,7 @@ export class Stack {
         const planned = plan instanceof Result ? Result.planned(plan) : undefined;
         const held = planned === undefined && plan !== undefined ? { ...rest, plan } : rest;
         const added = program === undefined ? undefined : addProgram(this.#bridge, program);
-        const started = guarded(() => this.#native.start(kind, jsonOf(held, "options"), added, planned));
+        const started = guarded(() => this.#native.start(kind, jsonOf(held, "options"), `${called}()`, added, planned));
         const explain = (error: StackwrightError | undefined) => this.#bridge.raised.explain(this.name, error);
         const subject = { stack: this.name, isPreview: rest.dryRun === true };
         return new Operation(started, subject, explain, signal, onEvent);

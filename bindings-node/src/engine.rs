@@ -1,15 +1,14 @@
 //! The engine, as the façade opens it.
 
-use std::{collections::HashMap, ffi::OsString, path::PathBuf, sync::Arc};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use napi::{Env, Result, bindgen_prelude::Unknown};
 use napi_derive::napi;
 use stackwright::{
-    Error, Opening, StackSettings,
+    Error, Language, Opening, StackSettings,
+    binding::{self, EngineDocument},
     config::{Config, ConfigKey, ConfigValue},
-    plugin::{PluginCommand, PluginSettings},
     property::{PropertyValue, json::PlainValue},
-    provider::PoolSettings,
     runtime::Runtime,
     secrets::{Base64Provider, CallbackProvider, PassphraseProvider, SecretsProvider},
     store,
@@ -35,42 +34,13 @@ pub struct SecretsEntry {
     pub state: Option<String>,
 }
 
-/// How a plugin that is part of a language's SDK is started.
-#[napi(object)]
-pub struct CommandEntry {
-    /// The plugin's name.
-    pub name: String,
-    /// The executable and what comes before the engine's address.
-    pub command: Vec<String>,
-}
-
 /// The components of an engine.
 #[napi(object)]
 pub struct EngineSettings {
-    /// Where states live.
-    pub store: String,
-    /// Where relative folders of the store stand.
-    pub base_directory: String,
-    /// What secrets are encrypted with.
-    pub passphrase: Option<String>,
+    /// The settings that are data, as JSON.
+    pub document: String,
     /// Providers in this process.
     pub providers: Vec<ProviderEntry>,
-    /// Folders with plugins.
-    pub plugin_paths: Vec<String>,
-    /// A list of folders in the form of `PATH`.
-    pub plugin_path: Option<String>,
-    /// A folder of installed plugins.
-    pub plugin_cache: Option<String>,
-    /// Plugins of SDKs.
-    pub plugin_commands: Vec<CommandEntry>,
-    /// Names of plugins whose calls may wait for later registrations.
-    pub plugins_that_wait: Vec<String>,
-    /// How many plugin processes wait for the next operation.
-    pub pool_capacity: Option<f64>,
-    /// How long one waits, in seconds.
-    pub pool_idle_limit: Option<f64>,
-    /// How long after its start one is used again, in seconds.
-    pub pool_age_limit: Option<f64>,
     /// The object that decides what serves a package, described as a provider.
     pub resolver: Option<ProviderEntry>,
     /// The façade's number of the object that reads other stacks.
@@ -81,8 +51,6 @@ pub struct EngineSettings {
     pub fetch: Option<u32>,
     /// The façade's number of the object that names real things.
     pub autonamer: Option<u32>,
-    /// Users whose processes are trusted on loopback.
-    pub trusted_peers: Option<Vec<u32>>,
     /// The façade's number of the object that installs plugins.
     pub installer: Option<u32>,
 }
@@ -210,24 +178,20 @@ pub fn opening_of(create: Option<bool>, has_program: bool) -> &'static str {
 #[napi]
 pub struct StackConfig(Config);
 
-fn build(shared: &Arc<Shared>, mut settings: EngineSettings) -> stackwright::Result<stackwright::Engine> {
+fn build(shared: &Arc<Shared>, settings: EngineSettings) -> stackwright::Result<stackwright::Engine> {
     let runtime = Runtime::system(shared.handle().clone());
-    let base = PathBuf::from(&settings.base_directory);
-    let store = store::open(&settings.store, &base, &runtime)?;
-    let secrets = secrets(shared, &settings, &runtime)?;
-    let plugins = plugins(&settings);
-    let pool = PoolSettings::of_numbers(
-        settings.pool_capacity,
-        settings.pool_idle_limit,
-        settings.pool_age_limit,
-    )?;
+    let document: EngineDocument = binding::read(settings.document.as_bytes(), Language::Node, "an engine")?;
+    let base = document.base_directory.unwrap_or_default();
+    let store = store::open(&document.store, &base, &runtime)?;
+    let secrets = secrets(shared, &settings, document.passphrase, &runtime)?;
+    let (plugins, pool) = document.plugins.into_settings()?;
     let mut builder = stackwright::Engine::builder(shared.handle().clone())
         .runtime(runtime)
         .store(store)
         .secrets(secrets)
         .plugins(plugins)
         .pool(pool)
-        .trusted_peers(settings.trusted_peers.take().unwrap_or_default());
+        .trusted_peers(document.trusted_peers);
     if let Some(entry) = settings.resolver {
         builder = builder.resolver(Arc::new(provider_of(shared, entry)));
     }
@@ -254,10 +218,11 @@ fn build(shared: &Arc<Shared>, mut settings: EngineSettings) -> stackwright::Res
 fn secrets(
     shared: &Arc<Shared>,
     settings: &EngineSettings,
+    passphrase: Option<String>,
     runtime: &Runtime,
 ) -> stackwright::Result<Arc<dyn SecretsProvider>> {
-    let passphrase: Arc<dyn SecretsProvider> = match &settings.passphrase {
-        Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase.as_str(), runtime.clone())),
+    let passphrase: Arc<dyn SecretsProvider> = match passphrase {
+        Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, runtime.clone())),
         None => Arc::new(Base64Provider),
     };
     match &settings.secrets {
@@ -278,26 +243,6 @@ fn host_secrets(
     Ok(Arc::new(
         CallbackProvider::new(entry.kind.as_str(), state, host).or(others),
     ))
-}
-
-fn plugins(settings: &EngineSettings) -> PluginSettings {
-    let commands = settings.plugin_commands.iter().filter_map(|entry| {
-        let (program, arguments) = entry.command.split_first()?;
-        let command = PluginCommand {
-            program: PathBuf::from(program),
-            arguments: arguments.iter().map(OsString::from).collect(),
-            environment: Vec::new(),
-        };
-        Some((entry.name.clone(), command))
-    });
-    PluginSettings {
-        directories: settings.plugin_paths.iter().map(PathBuf::from).collect(),
-        path: settings.plugin_path.as_ref().map(OsString::from),
-        cache: settings.plugin_cache.as_ref().map(PathBuf::from),
-        commands: commands.collect(),
-        waits_for_registrations: settings.plugins_that_wait.iter().cloned().collect(),
-        ..PluginSettings::default()
-    }
 }
 
 fn named(name: &str, error: &Error) -> Error {

@@ -1,25 +1,10 @@
 //! Errors on their way to JavaScript: all their facts as JSON in the message, from which the façade makes its classes.
 
-use std::error::Error as _;
-
-use stackwright::{Error, ErrorKind, Language};
+use stackwright::{Error, ErrorKind, Language, binding};
 
 /// The facts of an error, as JSON.
 pub(crate) fn to_json(error: &Error) -> String {
-    serde_json::json!({
-        "code": error.kind().name(),
-        "message": error.message(),
-        "referenceMessage": error.reference_message(),
-        "messageCode": error.message_code(),
-        "messageArguments": error.message_arguments(),
-        "urn": error.urn().map(stackwright::urn::Urn::as_str),
-        "provider": error.provider(),
-        "phase": error.phase(),
-        "configKey": error.config_key(),
-        "hints": error.hints_in(Language::Node),
-        "reason": error.source().map(ToString::to_string),
-    })
-    .to_string()
+    binding::error_document(error, Language::Node).to_string()
 }
 
 /// Wraps an error for a rejection or a throw.
@@ -32,11 +17,11 @@ pub(crate) fn invalid(place: &str, error: &napi::Error) -> napi::Error {
     to_napi(&Error::invalid(format!("{place}: {}", error.reason)))
 }
 
-/// A kind of error: the name that its class of the façade carries as `code`, and what it carries as `errorClass`.
+/// A kind of error: the name that its class of the façade carries as `kind`, and what it carries as `errorClass`.
 #[napi_derive::napi(object)]
-pub struct ErrorCode {
+pub struct ErrorKindName {
     /// The kind's name.
-    pub code: String,
+    pub kind: String,
     /// The name of the kind's class.
     pub error_class: String,
 }
@@ -44,9 +29,9 @@ pub struct ErrorCode {
 /// Every kind of error: the table that the classes of the façade are checked against.
 #[napi_derive::napi(catch_unwind)]
 #[must_use]
-pub fn error_codes() -> Vec<ErrorCode> {
-    let described = ErrorKind::ALL.iter().map(|kind| ErrorCode {
-        code: kind.name().to_owned(),
+pub fn error_kinds() -> Vec<ErrorKindName> {
+    let described = ErrorKind::ALL.iter().map(|kind| ErrorKindName {
+        kind: kind.name().to_owned(),
         error_class: kind.class().name().to_owned(),
     });
     described.collect()

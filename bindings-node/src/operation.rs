@@ -5,11 +5,9 @@ use std::sync::Arc;
 use napi::Result;
 use napi_derive::napi;
 use stackwright::{
-    Error,
+    Error, Language, binding,
     event::{EventJson, EventStream},
-    operation::OperationResult,
     plan::Plan,
-    property::json::PlainValue,
 };
 use tokio::sync::Mutex;
 
@@ -55,7 +53,10 @@ impl Operation {
     #[napi]
     pub async fn wait(&self) -> Result<String> {
         let result = self.operation.wait().await;
-        Ok(summary(&result))
+        let document = binding::result_document(&result, Language::Node, false);
+        document
+            .and_then(|json| String::from_utf8(json).map_err(|_| Error::internal("the result is not a text")))
+            .map_err(|error| errors::to_napi(&error))
     }
 
     /// Returns the outputs of an operation that has ended; undefined before.
@@ -148,60 +149,4 @@ impl Events {
         }
         Ok(lines)
     }
-}
-
-/// Writes a result as JSON; the error's facts are a text of their own.
-fn summary(result: &OperationResult) -> String {
-    let diagnostics: Vec<_> = result
-        .diagnostics
-        .iter()
-        .map(|diagnostic| {
-            serde_json::json!({
-                "severity": diagnostic.severity.name(),
-                "message": diagnostic.message.library(),
-                "referenceMessage": diagnostic.message.reference(),
-                "messageCode": diagnostic.message.code(),
-                "messageArguments": diagnostic.message.arguments(),
-                "urn": diagnostic.urn.as_ref().map(stackwright::urn::Urn::as_str),
-            })
-        })
-        .collect();
-    let steps: Vec<_> = result
-        .steps
-        .iter()
-        .map(|step| {
-            let metadata = &step.step.metadata;
-            let changes = result.changes_of(step).into_iter();
-            let changes: Vec<_> = changes
-                .map(|change| {
-                    serde_json::json!({
-                        "path": change.path,
-                        "kind": change.kind,
-                        "old": change.old.map(PlainValue),
-                        "new": change.new.map(PlainValue),
-                    })
-                })
-                .collect();
-            serde_json::json!({
-                "op": metadata.op.name(),
-                "urn": metadata.urn.as_str(),
-                "type": metadata.resource_type.as_ref(),
-                "keys": metadata.keys,
-                "diffs": metadata.diffs,
-                "status": step.status().name(),
-                "duration": step.duration.as_secs_f64(),
-                "error": step.failure.as_ref().map(|failure| errors::to_json(&failure.error)),
-                "changes": changes,
-            })
-        })
-        .collect();
-    serde_json::json!({
-        "error": result.error.as_ref().map(errors::to_json),
-        "outcome": result.outcome,
-        "changes": result.changes,
-        "steps": steps,
-        "diagnostics": diagnostics,
-        "duration": result.duration.as_secs_f64(),
-    })
-    .to_string()
 }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use napi::Result;
 use napi_derive::napi;
 use stackwright::{
-    Error,
+    Error, Language, binding,
     operation::{OperationKind, OperationOptions},
 };
 
@@ -51,12 +51,14 @@ impl Stack {
         tags.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Starts an operation: `update`, `refresh` or `destroy`, with options as JSON, and held to the plan of another one.
+    /// Starts an operation: `update`, `refresh` or `destroy`, with options as JSON and constrained by the plan of
+    /// another one; `subject` names the call in errors.
     #[napi(catch_unwind)]
     pub fn start(
         &self,
         kind: String,
         options: String,
+        subject: String,
         program: Option<ProgramEntry>,
         plan: Option<&Operation>,
     ) -> Result<Operation> {
@@ -69,7 +71,7 @@ impl Stack {
                 return Err(errors::to_napi(&error));
             }
         };
-        let mut options = OperationOptions::from_json(options.as_bytes())
+        let mut options = binding::read::<OperationOptions>(options.as_bytes(), Language::Node, &subject)
             .map_err(|error| errors::to_napi(&error))?
             .with_binding_defaults();
         if let Some(planned) = plan {

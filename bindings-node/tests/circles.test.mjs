@@ -62,7 +62,7 @@ test("inputs that hold themselves are refused by the path where the circle close
         ],
     ]) {
         const failure = await failureOf(stack.up({ program: (context) => void make(context) }));
-        assert.equal(failure.code, "program", failure.stack);
+        assert.equal(failure.kind, "program", failure.stack);
         assert.match(failure.message, message);
     }
     assert.ok(!provider.calls.includes("create b"));
@@ -90,7 +90,7 @@ test("outputs of a provider that hold themselves are refused by the path", async
         const program = (context) => void context.resource(THING, "a");
         const stack = await memoryEngine(provider).stack("shop/dev", { program });
         const failure = await failureOf(stack.up());
-        assert.equal(failure.code, "failed", failure.stack);
+        assert.equal(failure.kind, "failed", failure.stack);
         assert.match(failure.message, message);
     }
 });

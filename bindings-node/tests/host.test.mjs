@@ -90,12 +90,12 @@ test("a journal that refuses an entry ends the operation with its own error", as
         },
     });
     const refused = await failureOf(stack.up());
-    assert.ok(refused instanceof UnavailableError, refused.code);
+    assert.ok(refused instanceof UnavailableError, refused.kind);
     assert.match(refused.message, /the disk is full/);
     assert.ok(!provider.calls.includes("create a"), "what could not be begun was not done");
     refuse = "success";
     const late = await failureOf(stack.up());
-    assert.ok(late instanceof ConflictError, `${late.code}: ${late.message}`);
+    assert.ok(late instanceof ConflictError, `${late.kind}: ${late.message}`);
     assert.equal(late.message, "somebody else writes");
     refuse = undefined;
     await stack.up();
@@ -183,7 +183,7 @@ test("a host encrypts and decrypts secrets itself", async (t) => {
     assert.equal((await again.outputs()).token.value, "hunter2");
     const stranger = await memoryEngine(new Memory(), { store }).stack("shop/dev");
     const error = await failureOf(stranger.outputs());
-    assert.equal(error.code, "decrypt");
+    assert.equal(error.kind, "decrypt");
     assert.match(error.message, /reversing/);
 });
 
@@ -201,7 +201,7 @@ test("a host's failure to decrypt is told in its own words", async (t) => {
     };
     const stack = await memoryEngine(new Memory(), { store, secrets: failing }).stack("shop/dev", { program });
     const error = await failureOf(stack.up());
-    assert.ok(error instanceof DecryptError && error.errorClass === "decrypt", error.code);
+    assert.ok(error instanceof DecryptError && error.errorClass === "decrypt", error.kind);
     assert.match(error.message, /the vault is sealed/);
     assert.equal(error.cause, sealed);
     const short = { encrypt: reversed, decrypt: () => [] };
@@ -234,7 +234,7 @@ test("a held session leaves what failed unanswered until it is released", async 
     });
     const operation = stack.up({ holdSession: true });
     const error = await failureOf(operation);
-    assert.equal(error.code, "failed");
+    assert.equal(error.kind, "failed");
     for (let turn = 0; turn < 50; turn++) {
         await new Promise((resolve) => setImmediate(resolve));
     }

@@ -26,7 +26,7 @@ const prelude = `
         (result) => result?.outcome ?? "succeeded",
         (error) => {
             try {
-                return typeof error.code === "string" ? error.code + ": " + error.message : "untyped: " + error.constructor.name.replace("TypeError", "Error");
+                return typeof error.kind === "string" ? error.kind + ": " + error.message : "untyped: " + error.constructor.name.replace("TypeError", "Error");
             } catch {
                 return "unreadable";
             }

@@ -67,7 +67,7 @@ test("a plugin is installed when it is needed, and once for all that need it", a
 test("what recorded providers need is installed beforehand, unless that is skipped", async (context) => {
     const directory = folder(context);
     const store = `file://${directory}/state`;
-    const first = new Engine({ store, plugins: { paths: [path.dirname(executable)] } });
+    const first = new Engine({ store, plugins: { directories: [path.dirname(executable)] } });
     await (await first.stack("shop/dev", { program: file(path.join(directory, "a.txt")) })).up();
     await first.close();
     const asked = [];
@@ -117,7 +117,7 @@ test("who insists on an end does not wait for an installation, which hears of it
     const { aborted } = await begun;
     operation.cancel();
     operation.cancel();
-    assert.equal((await failureOf(operation)).code, "cancelled");
+    assert.equal((await failureOf(operation)).kind, "cancelled");
     await aborted;
     await engine.close();
 });

@@ -15,7 +15,7 @@ const prelude = `
     }
     const never = new Promise(() => {});
     const turns = async (count) => { while (count-- > 0) await new Promise((resolve) => setImmediate(resolve)); };
-    const outcome = (promise) => promise.then((r) => r.outcome, (e) => e.code + ": " + e.message);
+    const outcome = (promise) => promise.then((r) => r.outcome, (e) => e.kind + ": " + e.message);
     const say = (value) => process.stdout.write(JSON.stringify(value) + "\\n");
     const engine = memoryEngine();
 `;
@@ -128,7 +128,7 @@ test("a failing SDK program costs no more than its run", () => {
         const began = performance.now();
         const error = await stack.up().catch((error) => error);
         console.error(error);
-        say([error.code, performance.now() - began < 10_000]);
+        say([error.kind, performance.now() - began < 10_000]);
     `);
     assert.equal(status, 0, stderr);
     assert.deepEqual(lines, [["program", true]]);
@@ -139,7 +139,7 @@ test("a resource outside of any run does not change how the process ends", () =>
     const { status, lines, stderr } = host(`
         const stack = await engine.stack("shop/dev", { program: sdkProgram(async () => {}) });
         await stack.up();
-        try { new Thing("lost", {}); } catch (error) { say(error.code); }
+        try { new Thing("lost", {}); } catch (error) { say(error.kind); }
     `);
     assert.equal(status, 0, stderr);
     assert.deepEqual(lines, ["invalid_input"]);

@@ -46,7 +46,7 @@ test("a resource that is registered while what is left over goes fails the opera
         },
     });
     const failure = await failureOf(stack.up({ program: (own) => void (context = own), allowEmpty: true }));
-    assert.equal(failure.code, "program", failure.stack);
+    assert.equal(failure.kind, "program", failure.stack);
     assert.match(failure.message, LATE);
     assert.match((await answer).message, LATE);
     const deleted = provider.calls.filter((call) => call.startsWith("delete"));

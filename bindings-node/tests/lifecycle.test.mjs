@@ -124,7 +124,7 @@ function engineOf(t, { files, store }) {
         store,
         passphrase: "test",
         providers: { notes: new Notes(files) },
-        plugins: { paths: [plugins] },
+        plugins: { directories: [plugins] },
     });
     t.after(() => engine.close());
     return engine;

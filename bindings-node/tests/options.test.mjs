@@ -53,26 +53,26 @@ test("options that nobody could act on are refused before anything happens", asy
         [{ plan: preview.plan }, /generatePlan: true/],
         [{ plan: stack.preview() }, /await the preview first/],
         [preview, /\{ plan: result \}/],
-        [{ targets: "a" }, /targets takes an array of strings, not a string, in the options of up\(\)/],
+        [{ targets: "a" }, /targets takes a list of URNs or globs, not a string, in the options of up\(\)/],
         [{ targets: ["a", 5] }, /targets\[1\] takes a string, not a number/],
         [{ parallel: 5e9 }, /parallel takes a whole number from 0 to 2147483647, not 5000000000/],
         [{ parallel: "4" }, /parallel takes a whole number .*, not a string/],
         [{ refreshProgram: 1 }, /refreshProgram takes true or false, not a number/],
-        [{ message: ["m"] }, /message takes a string, not a list/],
+        [{ message: ["m"] }, /message takes a string, not an array/],
         [{ plan: 5 }, /plan takes the result of a preview or a plan's document, not a number/],
         [{ localPolicyPacks: [{ nme: "x" }] }, /unknown member "nme" of localPolicyPacks\[0\] .*did you mean "name"/],
         [[], /the options of up\(\) are an object, not a list/],
         [new Map(), /the options of up\(\) are an object, not a Map/],
     ]) {
         const failure = await refusal(() => stack.up(options));
-        assert.equal(failure.code, "invalid_input", failure.stack);
+        assert.equal(failure.kind, "invalid_input", failure.stack);
         assert.match(failure.message, message);
     }
-    assert.equal((await refusal(() => stack.preview({ dryRun: false }))).code, "invalid_input");
-    assert.equal((await refusal(() => stack.remove({ forse: true }))).code, "invalid_input");
+    assert.equal((await refusal(() => stack.preview({ dryRun: false }))).kind, "invalid_input");
+    assert.equal((await refusal(() => stack.remove({ forse: true }))).kind, "invalid_input");
     assert.match((await refusal(() => stack.remove({ force: 1 }))).message, /force takes true or false, not a number, in the options of remove/);
     assert.match((await refusal(() => stack.export({ showSecrets: "no" }))).message, /showSecrets takes true or false, not a string/);
-    assert.equal((await refusal(() => engine.stack("shop/b", { organization: 5 }))).code, "invalid_input");
+    assert.equal((await refusal(() => engine.stack("shop/b", { organization: 5 }))).kind, "invalid_input");
     assert.equal(provider.things.size, 0);
     assert.equal((await stack.up({ dryRun: true })).changes.create, 2);
     assert.equal(provider.things.size, 0);
@@ -88,16 +88,16 @@ test("options of engines and stacks of a wrong type are refused when they are gi
         [{ stackReader: () => ({}) }, /stackReader is an object, not a function/],
         [{ stackReader: { stackOutputs: () => ({}) } }, /stackReader has no method stackResourceOutputs\(\)/],
         [{ secrets: { encrypt: () => [] } }, /secrets has no method decrypt\(\)/],
-        [{ store: 5 }, /store takes a string, not a number, in the options of an engine/],
+        [{ store: 5 }, /store takes a URL as a string, not a number, in the options of an engine/],
         [{ passphrase: 123456789 }, /passphrase takes a string, not a number, in the options of an engine/],
         [{ passphrase: "" }, /passphrase takes a string that is not empty; leave it out to have secrets only encoded/],
         [{ sdk: 5 }, /sdk takes a path or a URL, not a number/],
-        [{ plugins: { pathes: [] } }, /unknown member "pathes" of plugins .*did you mean "paths"/],
-        [{ plugins: { paths: "a" } }, /plugins.paths takes an array of strings, not a string/],
-        [{ plugins: { commands: { own: "run" } } }, /plugins.commands.own takes an array of strings, not a string/],
+        [{ plugins: { directorys: [] } }, /unknown member "directorys" of plugins .*did you mean "directories"/],
+        [{ plugins: { directories: "a" } }, /plugins.directories takes a list of paths of folders, not a string/],
+        [{ plugins: { commands: { own: "run" } } }, /plugins.commands.own takes a list of strings: the program and its arguments, not a string/],
     ]) {
         const failure = await refusal(() => new Engine({ store: "memory://", ...options }));
-        assert.equal(failure.code, "invalid_input", failure.stack);
+        assert.equal(failure.kind, "invalid_input", failure.stack);
         assert.match(failure.message, message);
         assert.doesNotMatch(failure.message, /123456789/);
     }
@@ -128,7 +128,7 @@ test("a state is imported as an object, and what cannot be one is refused withou
     state.deployment.pending_operations = "wrong";
     for (const document of [state, undefined, 5]) {
         const failure = await refusal(() => stack.import(document));
-        assert.notEqual(failure.code, "internal", failure.message);
+        assert.notEqual(failure.kind, "internal", failure.message);
         assert.doesNotMatch(failure.message, /hidden-from-all/);
     }
 });
@@ -150,7 +150,7 @@ test("what a resource can not be made of is told by the names that the program u
         [(context) => context.component("my:index:Box", "b").registerOutputs(5), /the outputs of the component "b" are an object/],
     ]) {
         const failure = await refusal(() => stack.up({ program: (context) => void make(context) }));
-        assert.equal(failure.code, "program", failure.stack);
+        assert.equal(failure.kind, "program", failure.stack);
         assert.match(failure.message, message);
     }
 });
@@ -170,7 +170,7 @@ test("an option that is null is not given, as one that is undefined", async () =
         providers: { mem: provider },
         ...nothing([...optional, "trustedPeers", "sdk"]),
     });
-    new Engine({ store: "memory://", plugins: nothing(["paths", "path", "cache", "commands", "waitsForRegistrations", "poolCapacity"]) });
+    new Engine({ store: "memory://", plugins: nothing(["directories", "path", "cache", "commands", "waitsForRegistrations", "poolCapacity"]) });
     new Engine({ store: "memory://", providers: null });
     const settings = ["config", "encryptionSalt", "organization", "tags", "rootDirectory", "runtimeOptions", "create",
         "journal", "passphrase", "secrets", "referencePassphrases"];
@@ -191,5 +191,5 @@ test("an option that is null is not given, as one that is undefined", async () =
     await stack.export({ showSecrets: null });
     await stack.destroy(null);
     await stack.remove({ force: null });
-    assert.match((await refusal(() => new Engine({ store: null }))).message, /needs a store/);
+    assert.match((await refusal(() => new Engine({ store: null }))).message, /the options of an engine lack store/);
 });

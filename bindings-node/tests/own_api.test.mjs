@@ -289,11 +289,11 @@ test("a context that is kept registers nothing after its run, and nothing in ano
     const second = await engine.stack("shop/two", {
         program: async (context) => {
             context.resource(THING, "b");
-            await assert.rejects(async () => kept.resource(THING, "lost"), { code: "cancelled" });
+            await assert.rejects(async () => kept.resource(THING, "lost"), { kind: "cancelled" });
         },
     });
     assert.deepEqual((await second.up()).changes, { create: 2 });
-    await assert.rejects(async () => kept.resource(THING, "lost"), { code: "cancelled" });
+    await assert.rejects(async () => kept.resource(THING, "lost"), { kind: "cancelled" });
     assert.equal(provider.things.size, 2);
 });
 
@@ -479,7 +479,7 @@ test("an aborted signal cancels: what runs finishes, what waits is told, and the
         },
     });
     const error = await failureOf(stack.up({ signal: controller.signal }));
-    assert.ok(error instanceof CancelledError, `${error.code}: ${error.message}`);
+    assert.ok(error instanceof CancelledError, `${error.kind}: ${error.message}`);
     assert.notEqual(error.result.outcome, "succeeded");
     assert.ok(aborted, "the program was told");
     const names = (await records(stack)).map(({ urn }) => urn.split("::").at(-1));
@@ -529,7 +529,7 @@ test("two operations on one stack at once: the second is a conflict", async (t) 
     const operation = first.up();
     await running;
     const error = await failureOf(second.up());
-    assert.equal(error.code, "conflict");
+    assert.equal(error.kind, "conflict");
     release();
     await operation;
     await second.up();
@@ -551,7 +551,7 @@ test("what one engine writes, another with the same passphrase reads", async (t)
     const copy = await memoryEngine(provider, { store }).stack("shop/copy");
     const wrong = memoryEngine(provider, { store, passphrase: "other" });
     const error = await failureOf(wrong.stack("shop/dev"));
-    assert.equal(error.code, "decrypt");
+    assert.equal(error.kind, "decrypt");
     assert.match(error.message, /stack 'shop\/dev': incorrect passphrase/);
     assert.ok(document.includes("resources"));
     assert.equal(copy.name, "shop/copy");
@@ -562,8 +562,8 @@ test("a stack has a passphrase or an encryption of its own, and names the passph
     const exporting = (context) => context.export("s", secret("hunter2"));
     const base = await engine.stack("shop/base", { program: exporting, passphrase: "of the base" });
     await base.up();
-    assert.equal((await failureOf(engine.stack("shop/base"))).code, "decrypt");
-    assert.equal((await failureOf(engine.stack("shop/base", { passphrase: "x" }))).code, "decrypt");
+    assert.equal((await failureOf(engine.stack("shop/base"))).kind, "decrypt");
+    assert.equal((await failureOf(engine.stack("shop/base", { passphrase: "x" }))).kind, "decrypt");
     const referring = (context) => {
         const found = context.read("pulumi:pulumi:StackReference", "base", "shop/base", { name: "shop/base" });
         context.export("found", found.get("outputs"));
@@ -596,7 +596,7 @@ test("encrypted configuration of a file is read with its salt before there is a 
     assert.deepEqual(secrets.state, { salt: encryptionSalt });
     const wrong = await memoryEngine(new Memory(), { passphrase: "x" }).stack("fixtures/dev", { program, config, encryptionSalt });
     const error = await failureOf(wrong.preview());
-    assert.equal(error.code, "decrypt");
+    assert.equal(error.kind, "decrypt");
     assert.match(error.message, /fixtures:token.*incorrect passphrase/);
     await assert.rejects(engine.stack("a/b", { encryptionSalt: 5 }), /encryptionSalt takes a text, not number/);
 });
@@ -611,7 +611,7 @@ test("a state is exported, and imported again", async () => {
     assert.deepEqual(await records(stack), []);
     await stack.import(document);
     assert.equal((await records(stack)).length, 3);
-    assert.equal((await failureOf(stack.import("nonsense"))).code, "state");
+    assert.equal((await failureOf(stack.import("nonsense"))).kind, "state");
 });
 
 test("a resolver says who serves a package", async () => {

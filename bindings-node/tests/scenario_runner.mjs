@@ -304,7 +304,7 @@ function describe(error) {
     if (!(error instanceof StackwrightError)) {
         return { kind: "actor", message: error?.stack ?? String(error) };
     }
-    const { code: kind, message, urn, provider, phase, referenceMessage } = error;
+    const { kind, message, urn, provider, phase, referenceMessage } = error;
     return { kind, message, urn, provider, phase, referenceMessage };
 }
 

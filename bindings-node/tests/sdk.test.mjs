@@ -161,7 +161,7 @@ test("every way to fail ends the run at once, with the right kind and the progra
     };
     for (const [name, [body, code, pattern]] of Object.entries(cases)) {
         const error = await failureOf(stack.up({ program: sdkProgram(body) }));
-        assert.equal(error.code, code, `${name}: ${error.message}`);
+        assert.equal(error.kind, code, `${name}: ${error.message}`);
         assert.match(error.message, pattern, name);
     }
     await stack.up({ program: sdkProgram(async () => ({ fine: true })) });
@@ -204,7 +204,7 @@ test("a failed resource ends the run also when the program waits for it for ever
         }),
     });
     const error = await failureOf(stack.up());
-    assert.ok(error instanceof FailedError, `${error.code}: ${error.message}`);
+    assert.ok(error instanceof FailedError, `${error.kind}: ${error.message}`);
     assert.ok(error.result.diagnostics.some(({ message }) => message.includes("no such luck")));
     // Neither its messages nor its registrations stand in the way of the next run in this process.
     const next = await stack.up({
@@ -230,7 +230,7 @@ test("a cancelled operation ends its program", async () => {
         }),
     });
     const error = await failureOf(stack.up({ signal: controller.signal }));
-    assert.ok(error instanceof CancelledError, `${error.code}: ${error.message}`);
+    assert.ok(error instanceof CancelledError, `${error.kind}: ${error.message}`);
 });
 
 test("a resource that is made outside of any run is refused, and reaches no stack", async () => {
@@ -249,7 +249,7 @@ test("a resource that is made outside of any run is refused, and reaches no stac
     });
     await stack.up();
     bus.emit("tick");
-    assert.equal(refused.code, "invalid_input");
+    assert.equal(refused.kind, "invalid_input");
     assert.match(refused.message, /outside of any program's run/);
     assert.equal(provider.things.size, 1);
 });
@@ -272,7 +272,7 @@ test("a resource that the host makes while two programs run belongs to neither",
     const stacks = await Promise.all(["one", "two"].map((name) => engine.stack(`shop/${name}`, { program })));
     const operations = stacks.map((stack) => stack.up());
     await both;
-    assert.throws(() => new Thing("lost", {}), { code: "invalid_input", message: /outside of any program's run/ });
+    assert.throws(() => new Thing("lost", {}), { kind: "invalid_input", message: /outside of any program's run/ });
     goOn();
     for (const operation of operations) {
         assert.deepEqual((await operation).changes, { create: 2 });

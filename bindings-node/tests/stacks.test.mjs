@@ -30,7 +30,7 @@ test("programs are told the organization that the host says", async () => {
         [{ tags: { owner: 1 } }, /"owner" must be a text/],
     ]) {
         const error = await failureOf(engine.stack("shop/other", settings));
-        assert.ok(error instanceof InvalidInputError, error.code);
+        assert.ok(error instanceof InvalidInputError, error.kind);
         assert.match(error.message, told);
     }
 });
@@ -43,7 +43,7 @@ test("a host unlocks a stack that a dead machine holds", async (t) => {
     const owner = { pid: 1, username: "me", hostname: "elsewhere", timestamp: "2026-01-01T00:00:00Z" };
     fs.writeFileSync(path.join(locks, "1.json"), JSON.stringify(owner));
     const error = await failureOf(stack.up());
-    assert.ok(error instanceof ConflictError, error.code);
+    assert.ok(error instanceof ConflictError, error.kind);
     assert.match(error.message, /`unlock`.*me@elsewhere/s);
     assert.equal(await stack.unlock(), 1);
     assert.equal(await stack.unlock(), 0);

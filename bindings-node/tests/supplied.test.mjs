@@ -45,7 +45,7 @@ for (const [name, form] of [
         const program = making("a", "b", "c", "refused");
         stack = await engine.stack("shop/dev", { program, deployment: form(await again.deployment()) });
         const error = await failureOf(stack.up());
-        assert.ok(error instanceof FailedError, error.code);
+        assert.ok(error instanceof FailedError, error.kind);
         const left = await error.result.deployment();
         assert.deepEqual(things(left), ["a", "b", "c"]);
         assert.deepEqual(left, JSON.parse(await stack.export()));
@@ -66,7 +66,7 @@ test("a cancelled operation gives its deployment", async () => {
     await stack.up({ program: making("a") });
     operation = stack.up();
     const error = await failureOf(operation);
-    assert.ok(error instanceof CancelledError, error.code);
+    assert.ok(error instanceof CancelledError, error.kind);
     assert.deepEqual(things(await error.result.deployment()), ["a", "b"]);
 });
 
@@ -88,7 +88,7 @@ test("a wrong passphrase for the secrets of a deployment is an error when the st
     const deployment = await (await (await engine.stack("shop/dev", { ...settings, deployment: {} })).up()).deployment();
     for (const wrong of [{}, { passphrase: "wrong" }]) {
         const error = await failureOf(engine.stack("shop/dev", { ...wrong, deployment }));
-        assert.ok(error instanceof DecryptError, error.code);
+        assert.ok(error instanceof DecryptError, error.kind);
         assert.match(error.message, /^the deployment of stack 'shop\/dev': incorrect passphrase/);
     }
     const result = await (await engine.stack("shop/dev", { ...settings, deployment })).up();
@@ -109,7 +109,7 @@ test("a malformed deployment is refused with what is wrong in it", async () => {
         [circle, InvalidInputError, /^deployment\.deployment.*: .*contains itself/],
     ]) {
         const error = await failureOf(memoryEngine().stack("shop/dev", { deployment }));
-        assert.ok(error instanceof kind, `${error.code}: ${error.message}`);
+        assert.ok(error instanceof kind, `${error.kind}: ${error.message}`);
         assert.match(error.message, message);
     }
 });

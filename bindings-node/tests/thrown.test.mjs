@@ -17,7 +17,7 @@ const throwing = (value) => () => {
 async function failure(value, make = (program) => program) {
     const stack = await memoryEngine(new Memory()).stack("shop/dev");
     const error = await failureOf(stack.up({ program: make(throwing(value)) }));
-    assert.equal(error.code, "program", error.stack);
+    assert.equal(error.kind, "program", error.stack);
     return error;
 }
 

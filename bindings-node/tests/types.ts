@@ -37,7 +37,7 @@ export async function allowed(engine: Engine): Promise<void> {
     }
     const outputs: PropertyMap = (await operation).outputs;
     console.log(outputs["x"]);
-    operation.catch((error: StackwrightError) => error.code);
+    operation.catch((error: StackwrightError) => error.kind);
 }
 
 export async function hosting(): Promise<void> {
@@ -92,6 +92,6 @@ export async function refused(engine: Engine): Promise<void> {
     // @ts-expect-error options are of the right types
     stack.up({ parallel: "3" });
     // @ts-expect-error codes are fixed
-    const code: "other" = new CancelledError("x").code;
+    const code: "other" = new CancelledError("x").kind;
     console.log(code);
 }

@@ -28,7 +28,7 @@ function look(context) {
 }
 
 function engineWith(context, plugin, options = {}) {
-    const engine = new Engine({ store: "memory://", plugins: { paths: [path.dirname(plugin)], ...options } });
+    const engine = new Engine({ store: "memory://", plugins: { directories: [path.dirname(plugin)], ...options } });
     context.after(() => engine.close());
     return engine;
 }
@@ -110,9 +110,9 @@ test("a plugin finds the options of the project's runtime in its environment", {
 
 test("limits that are none are refused", (context) => {
     for (const [options, message] of [
-        [{ poolCapacity: 1.5 }, /^the capacity of the pool of plugins must be a whole number from 0, not 1\.5/],
-        [{ poolIdleLimit: -1 }, /^the idle limit of the pool of plugins must be a number of seconds from 0, not -1/],
-        [{ poolAgeLimit: Number.NaN }, /^the age limit of the pool of plugins must be a number of seconds from 0, not NaN/],
+        [{ poolCapacity: 1.5 }, /^plugins\.poolCapacity takes a whole number from 0 to 4294967295, not 1\.5/],
+        [{ poolIdleLimit: -1 }, /^plugins\.poolIdleLimit takes a number of seconds from 0, not -1/],
+        [{ poolAgeLimit: Number.NaN }, /plugins\.poolAgeLimit: NaN cannot be written as JSON/],
         [{ poolAgeLimit: "60" }, /poolAgeLimit .*a number of seconds/],
     ]) {
         assert.throws(() => engineWith(context, executable, options), (error) => {

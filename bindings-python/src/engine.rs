@@ -4,16 +4,15 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use pyo3::{prelude::*, types::PyDict};
 use stackwright::{
-    Opening, StackSettings,
-    plugin::{PluginCommand, PluginSettings},
-    provider::PoolSettings,
+    Language, Opening, StackSettings,
+    binding::{self, EngineDocument},
     secrets::{Base64Provider, PassphraseProvider, SecretsProvider},
 };
 
 use crate::{
     completions::{Completions, Ticket},
     config::read_config,
-    errors::{OrRaise as _, invalid},
+    errors::OrRaise as _,
     function::{HostContext, Pool, ProviderLoop},
     host::{PythonAutonamer, PythonFetch, PythonJournal, PythonStacks, python_secrets},
     program::read_program,
@@ -71,24 +70,27 @@ impl Engine {
             pool: Pool::new(threads, handle.clone(), start_thread),
             ..providers.clone()
         };
-        let base: PathBuf = member("base_directory")?.extract()?;
-        let store =
-            stackwright::store::open(&member("store")?.extract::<String>()?, &base, &core).or_raise(py)?;
-        let passphrase: Option<String> = member("passphrase")?.extract()?;
-        let mut secrets: Arc<dyn SecretsProvider> = match passphrase {
+        let document: EngineDocument = {
+            let document = member("document")?;
+            binding::read(document.extract()?, Language::Python, "an engine").or_raise(py)?
+        };
+        let base = document.base_directory.unwrap_or_default();
+        let store = stackwright::store::open(&document.store, &base, &core).or_raise(py)?;
+        let mut secrets: Arc<dyn SecretsProvider> = match document.passphrase {
             Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, core.clone())),
             None => Arc::new(Base64Provider),
         };
         if let Some(described) = given(member("secrets")?) {
             secrets = python_secrets(&described, &host, secrets)?;
         }
+        let (plugins, pool) = document.plugins.into_settings().or_raise(py)?;
         let mut builder = stackwright::Engine::builder(handle)
             .runtime(core)
             .store(store)
             .secrets(secrets)
-            .plugins(plugins(&member("plugins")?)?)
-            .pool(pool(&member("plugins")?)?)
-            .trusted_peers(member("trusted_peers")?.extract::<Vec<u32>>()?);
+            .plugins(plugins)
+            .pool(pool)
+            .trusted_peers(document.trusted_peers);
         for (package, description) in member("providers")?.cast::<PyDict>()?.iter() {
             let provider = PythonProvider::read(&description, &providers)?;
             builder = builder.provider(package.extract::<String>()?, Arc::new(provider));
@@ -236,36 +238,4 @@ impl Drop for Engine {
 #[pyo3(signature = (create, has_program))]
 pub(crate) fn opening_of(create: Option<bool>, has_program: bool) -> &'static str {
     Opening::of_create(create, has_program).name()
-}
-
-fn pool(settings: &Bound<'_, PyAny>) -> PyResult<PoolSettings> {
-    let number = |name: &str| settings.get_item(name)?.extract::<f64>().map(Some);
-    let (capacity, idle_limit) = (number("pool_capacity")?, number("pool_idle_limit")?);
-    PoolSettings::of_numbers(capacity, idle_limit, number("pool_age_limit")?).or_raise(settings.py())
-}
-
-fn plugins(settings: &Bound<'_, PyAny>) -> PyResult<PluginSettings> {
-    let mut plugins = PluginSettings {
-        directories: settings.get_item("directories")?.extract()?,
-        path: settings.get_item("path")?.extract()?,
-        cache: settings.get_item("cache")?.extract()?,
-        waits_for_registrations: settings.get_item("waits_for_registrations")?.extract()?,
-        ..PluginSettings::default()
-    };
-    for (name, command) in settings.get_item("commands")?.cast::<PyDict>()?.iter() {
-        let command: Vec<std::ffi::OsString> = command.extract()?;
-        let Some((program, arguments)) = command.split_first() else {
-            return Err(invalid(
-                settings.py(),
-                format!("the command of the plugin {name} is empty"),
-            ));
-        };
-        let command = PluginCommand {
-            program: program.into(),
-            arguments: arguments.to_vec(),
-            environment: Vec::new(),
-        };
-        plugins.commands.insert(name.extract()?, command);
-    }
-    Ok(plugins)
 }

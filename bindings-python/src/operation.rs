@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::{
     IntoPyObjectExt as _,
     prelude::*,
-    types::{PyBytes, PyDict, PyList},
+    types::{PyBytes, PyDict, PyList, PyTuple},
 };
 use serde_json::Value;
 use stackwright::{
@@ -198,8 +198,7 @@ impl OperationOutcome {
         convert::dictionary(py, &self.result.outputs)
     }
 
-    /// The steps as `(operation, URN, type, keys that force a replacement, properties that differ, status, seconds, error,
-    /// changes)`, changes as `(path, kind, old, new)`.
+    /// The steps, each as a dictionary of its members.
     #[getter]
     fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let steps = PyList::empty(py);
@@ -211,41 +210,48 @@ impl OperationOutcome {
                     Some(value) => convert::value(py, value).map(Some),
                     None => Ok(None),
                 };
-                let (old, new) = (value(&change.old)?, value(&change.new)?);
-                changes.append((change.path, change.kind.name(), old, new))?;
+                let members = PyDict::new(py);
+                members.set_item("path", change.path)?;
+                members.set_item("kind", change.kind.name())?;
+                members.set_item("old", value(&change.old)?)?;
+                members.set_item("new", value(&change.new)?)?;
+                changes.append(members)?;
             }
             let failure = result.failure.as_ref();
-            steps.append((
-                step.op.name(),
-                step.urn.as_str(),
-                step.resource_type.as_str(),
-                &step.keys,
-                &step.diffs,
-                result.status().name(),
-                result.duration.as_secs_f64(),
-                failure.map(|failure| to_exception(py, &failure.error)),
-                changes,
-            ))?;
+            let members = PyDict::new(py);
+            members.set_item("op", step.op.name())?;
+            members.set_item("urn", step.urn.as_str())?;
+            members.set_item("name", step.urn.name())?;
+            members.set_item("type", step.resource_type.as_str())?;
+            members.set_item("keys", PyTuple::new(py, &step.keys)?)?;
+            members.set_item("diffs", PyTuple::new(py, &step.diffs)?)?;
+            members.set_item("status", result.status().name())?;
+            members.set_item("duration", result.duration.as_secs_f64())?;
+            members.set_item("error", failure.map(|failure| to_exception(py, &failure.error)))?;
+            members.set_item("changes", changes)?;
+            steps.append(members)?;
         }
         Ok(steps)
     }
 
-    /// The diagnostics as `(severity, message, URN, reference message, code, arguments as JSON)`.
+    /// The diagnostics, each as a dictionary of its members; the arguments are JSON.
     #[getter]
     fn diagnostics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let diagnostics = PyList::empty(py);
         for diagnostic in &self.result.diagnostics {
-            diagnostics.append((
-                diagnostic.severity.name(),
-                diagnostic.message.library(),
-                diagnostic.urn.as_ref().map(|urn| urn.as_str()),
-                diagnostic.message.reference(),
-                diagnostic.message.code(),
-                diagnostic
-                    .message
-                    .arguments()
-                    .map(|arguments| Value::Object(arguments.clone()).to_string()),
-            ))?;
+            let message = &diagnostic.message;
+            let arguments = message.arguments().cloned();
+            let members = PyDict::new(py);
+            members.set_item("severity", diagnostic.severity.name())?;
+            members.set_item("message", message.library())?;
+            members.set_item("urn", diagnostic.urn.as_ref().map(|urn| urn.as_str()))?;
+            members.set_item("reference_message", message.reference())?;
+            members.set_item("message_code", message.code())?;
+            members.set_item(
+                "message_arguments",
+                arguments.map(|it| Value::Object(it).to_string()),
+            )?;
+            diagnostics.append(members)?;
         }
         Ok(diagnostics)
     }

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, future::Future, sync::Arc};
 
 use pyo3::{prelude::*, types::PyBytes};
-use stackwright::operation::{OperationKind, OperationOptions};
+use stackwright::{
+    Language, binding,
+    operation::{OperationKind, OperationOptions},
+};
 
 use crate::{
     completions::{Completions, Ticket},
@@ -52,14 +55,15 @@ impl Stack {
         self.stack.name().to_string()
     }
 
-    /// Starts an operation. `kind` is `update`, `refresh` or `destroy`; `options` is JSON; `plan` is the result whose plan
-    /// holds it.
-    #[pyo3(signature = (kind, options, program=None, plan=None))]
+    /// Starts an operation. `kind` is `update`, `refresh` or `destroy`; `options` is JSON with names in the style of Python,
+    /// and `subject` names the call in errors; `plan` is the result whose plan constrains the operation.
+    #[pyo3(signature = (kind, options, subject, program=None, plan=None))]
     fn start(
         &self,
         py: Python<'_>,
         kind: &str,
         options: &[u8],
+        subject: &str,
         program: Option<&Bound<'_, PyAny>>,
         plan: Option<&Bound<'_, OperationOutcome>>,
     ) -> PyResult<Operation> {
@@ -69,7 +73,7 @@ impl Stack {
             "destroy" => OperationKind::Destroy,
             _ => return Err(invalid(py, format!("{kind:?} is not an operation"))),
         };
-        let mut options = OperationOptions::from_json(options)
+        let mut options = binding::read::<OperationOptions>(options, Language::Python, subject)
             .or_raise(py)?
             .with_binding_defaults();
         if let Some(plan) = plan {

@@ -73,7 +73,7 @@ def test_an_unknown_option_is_named_as_the_caller_wrote_it(make_engine: MakeEngi
     async def run() -> None:
         async with make_engine() as engine:
             stack = await engine.stack("shop/dev", program)
-            with pytest.raises(sw.InvalidInputError, match="unknown option 'paralell'; did you mean 'parallel'"):
+            with pytest.raises(sw.InvalidInputError, match="unknown option 'paralell' of preview\\(\\); did you mean 'parallel'"):
                 stack.preview(paralell=3)  # type: ignore[call-arg]
 
     asyncio.run(run())
@@ -85,8 +85,8 @@ def test_an_unknown_option_is_named_as_the_caller_wrote_it(make_engine: MakeEngi
         ("providers", ["mem"], "providers takes a dictionary of providers by the names of their packages, not list"),
         ("plugins", "somewhere", "plugins takes stackwright.Plugins, not the text 'somewhere'"),
         ("resolver", "127.0.0.1:1", "resolver takes a function, not the text '127.0.0.1:1'"),
-        ("passphrase", 5, "passphrase takes a text, not int"),
-        ("store", 5, "store takes a URL as a text, not int"),
+        ("passphrase", 5, "passphrase takes a string, not a number"),
+        ("store", 5, "store takes a URL as a string, not a number"),
     ],
 )
 def test_options_of_an_engine_of_a_wrong_type_are_named(option: str, value: Any, expected: str) -> None:

@@ -175,7 +175,7 @@ def test_an_update_that_is_to_be_dry_changes_nothing(make_engine: MakeEngine, me
             with pytest.raises(sw.InvalidInputError, match="up\\(\\) is not"):
                 stack.preview(dry_run=False)
             for operation in (stack.up, stack.destroy, stack.refresh):
-                with pytest.raises(sw.InvalidInputError, match="dry_run takes True or False, not the text 'no'"):
+                with pytest.raises(sw.InvalidInputError, match="dry_run takes True or False, not a string"):
                     operation(dry_run="no")  # type: ignore[arg-type]
 
     asyncio.run(run())

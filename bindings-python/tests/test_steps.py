@@ -71,8 +71,8 @@ def test_a_changed_property_has_its_path_and_both_values_and_secrets_are_masked(
         (step,) = [step for step in result.steps if step.name == "a"]
         assert step.status == status and step.error is None
         changes = {change.path: change for change in step.changes}
-        assert changes["tags.owner"] == sw.PropertyChange("tags.owner", "update", "ann", "bob")
-        assert changes["password"] == sw.PropertyChange("password", "update", "[secret]", "[secret]")
+        assert changes["tags.owner"] == sw.PropertyChange(path="tags.owner", kind="update", old="ann", new="bob")
+        assert changes["password"] == sw.PropertyChange(path="password", kind="update", old="[secret]", new="[secret]")
         assert '~ tags.owner: "ann" → "bob"' in result.tree()
         assert "hunter" not in result.tree() + repr(result.steps)
         assert "     shop-dev (pulumi:pulumi:Stack)" in result.tree(), "the unchanged parent"

@@ -110,11 +110,11 @@ def test_a_plugin_that_was_built_anew_is_started_anew(gofiles: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"pool_capacity": 1.5}, "plugins.pool_capacity takes a whole number from 0, not float"),
-        ({"pool_capacity": -1}, "the capacity of the pool of plugins must be a whole number from 0, not -1"),
-        ({"pool_idle_limit": "1"}, "plugins.pool_idle_limit takes a number of seconds, not the text '1'"),
-        ({"pool_idle_limit": -1}, "the idle limit of the pool of plugins must be a number of seconds from 0, not -1"),
-        ({"pool_age_limit": float("nan")}, "the age limit of the pool of plugins must be a number of seconds from 0, not NaN"),
+        ({"pool_capacity": 1.5}, "plugins.pool_capacity takes a whole number from 0 to 4294967295, not 1.5"),
+        ({"pool_capacity": -1}, "plugins.pool_capacity takes a whole number from 0 to 4294967295, not -1"),
+        ({"pool_idle_limit": "1"}, "plugins.pool_idle_limit takes a number of seconds from 0, not a string"),
+        ({"pool_idle_limit": -1}, "plugins.pool_idle_limit takes a number of seconds from 0, not -1"),
+        ({"pool_age_limit": float("nan")}, "plugins['pool_age_limit']: nan cannot be written as JSON"),
     ],
 )
 def test_limits_that_are_none_are_refused(gofiles: Path, options: dict[str, float], message: str) -> None:

@@ -5,7 +5,19 @@ use std::fmt;
 use crate::{message::Text, urn::Urn};
 
 /// How much a [`Diagnostic`] matters; the names are those of the event log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    schemars::JsonSchema,
+    serde::Serialize,
+    serde::Deserialize,
+)]
 pub enum Severity {
     /// For those who look for a fault.
     #[serde(rename = "debug")]

@@ -108,6 +108,7 @@ pub mod monitor;
 pub mod program;
 pub mod operation;
 mod engine;
+pub mod binding;
 
 pub use engine::{Engine, EngineBuilder, Stack, StackSettings};
 pub use error::{Error, ErrorClass, ErrorKind, Result};

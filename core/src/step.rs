@@ -5,7 +5,7 @@ use std::fmt;
 macro_rules! step_ops {
     ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
         /// What a step does.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, schemars::JsonSchema, serde::Serialize, serde::Deserialize)]
         pub enum StepOp {
             $($(#[$doc])* #[serde(rename = $name)] $variant,)*
         }

@@ -1,6 +1,5 @@
 //! Operations under way: their handle, and what ends them.
 
-mod document;
 pub mod events;
 pub mod result;
 

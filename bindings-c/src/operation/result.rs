@@ -2,32 +2,41 @@
 
 use std::{ffi::c_void, sync::Arc};
 
-use super::{document::document, sw_operation_t};
+use stackwright::{Language, binding, operation::OperationResult};
+
+use super::sw_operation_t;
 use crate::{
     bytes::sw_bytes_t,
     callback::{Delivery, sw_callback_t},
     error::sw_error_t,
+    failure::Outcome,
     guard::{Slot, guard, live},
     status::sw_status_t,
 };
 
 /// Waits for the end of an operation and, unless its session is held, of its program.
 ///
-/// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON:
-/// `{"outcome": "succeeded"|"failed"|"canceled", "error": null or {"kind", "class", "message", "referenceMessage",
-/// "messageCode", "messageArguments", "urn", "provider", "phase", "configKey", "hints"}, "changes": {"create": 3},
-/// "outputs": {…}, "steps": [{"op", "urn", "type", "keys", "diffs",
-/// "status", "durationSeconds", "error", "changes"}], "diagnostics": [{"severity", "message",
-/// "referenceMessage", "messageCode", "messageArguments", "urn"}], "durationSeconds", "tree"}`. A message is a text for
-/// people; the reference message is that of the reference engine, which tools match on. The keys of a step are the
-/// properties that force a replacement, its diffs those that differ; its status is `planned`, `succeeded`, `refused` (not
-/// tried: a failed check, a missing plugin, a duplicate URN, a policy), `failed`, `partially_failed` or `unknown` (what it
-/// did is not known), its error null or as above, and its changes are `{"path", "kind", "old", "new"}` for each property
-/// of a resource that was there before, secrets masked. The tree is a text for people. The outcome is canceled where the
-/// host cancelled the operation and it ended for that; the summary among the events counts one whose running calls were left to finish as
-/// failed, as the reference engine does. With `generatePlan` there is a `plan`, too: what was found, secrets encrypted, for
-/// a later operation to be held to. The state that the operation left may be large, and is given by
-/// `sw_operation_deployment`.
+/// Returns the status of the operation's error. `result` (which may be null) is set in either case, to JSON: `{"outcome":
+/// "succeeded"|"failed"|"canceled", "error": null or an object, "changes": {"create": 3}, "hasChanges", "outputs": {…}, "steps":
+/// […], "diagnostics": […], "duration" (in seconds), "tree" (the steps as a text for people)}`. The outcome is `canceled` where
+/// the host cancelled the operation and it ended for that; the summary among the events counts an operation whose running
+/// calls were left to finish as failed, as the reference engine does. With `generatePlan` there is a `plan`, too: secrets in
+/// it are encrypted, and it can constrain a later operation. The state that the operation left may be large, and is given
+/// by `sw_operation_deployment`. The members of a step:
+///
+/// @members Step
+///
+/// Members of a change:
+///
+/// @members PropertyChange
+///
+/// Members of a diagnostic:
+///
+/// @members Diagnostic
+///
+/// Members of an error:
+///
+/// @members ErrorFacts
 ///
 /// # Safety
 /// `operation` must be null or alive, `result` null or writable, `error` null or writable.
@@ -135,4 +144,8 @@ pub unsafe extern "C" fn sw_operation_deployment(
     };
     // SAFETY: `error` is null or writable by this function's contract.
     unsafe { guard(error, body) }
+}
+
+fn document(result: &OperationResult) -> Outcome<Vec<u8>> {
+    Ok(binding::result_document(result, Language::C, true)?)
 }

@@ -6,12 +6,12 @@ pub mod state;
 
 use std::sync::Arc;
 
-use stackwright::{Opening, Stack, StackSettings, secrets::CallbackProvider};
+use stackwright::{Opening, Stack, StackSettings, binding::SecretsDocument, secrets::CallbackProvider};
 
 use self::settings::Settings;
 use crate::{
     bytes::sw_bytes_view_t,
-    engine::{Parts, Secrets, sw_engine_t},
+    engine::{Parts, sw_engine_t},
     error::sw_error_t,
     failure::{Failure, Outcome},
     guard::{Slot, guard, live},
@@ -179,7 +179,7 @@ unsafe fn open(
             parts.engine.passphrase(passphrase)
         })?
     };
-    if let Some(Secrets { kind, state }) = secrets {
+    if let Some(SecretsDocument { kind, state }) = secrets {
         let callbacks = parts.host.as_ref().and_then(|host| host.secrets_of_stack(name));
         let callbacks = callbacks.ok_or_else(|| {
             Failure::misuse(

@@ -6,15 +6,13 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use stackwright::{
     Error, Opening, StackSettings,
+    binding::SecretsDocument,
     config::{Config, ConfigKey, ConfigValue},
     program::{LanguageRuntimeProgram, Program},
     secrets::SecretsProvider,
 };
 
-use crate::{
-    engine::Secrets,
-    failure::{Failure, Outcome},
-};
+use crate::failure::{Failure, Outcome};
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -24,7 +22,7 @@ pub(super) struct Settings {
     tags: BTreeMap<String, String>,
     encryption_salt: Option<String>,
     passphrase: Option<String>,
-    pub(super) secrets: Option<Secrets>,
+    pub(super) secrets: Option<SecretsDocument>,
     reference_passphrases: BTreeMap<String, String>,
     root_directory: Option<PathBuf>,
     runtime_options: BTreeMap<String, Value>,

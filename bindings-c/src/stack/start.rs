@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use stackwright::{
+    Language, binding,
     operation::{OperationKind, OperationOptions},
     program::Program,
 };
@@ -35,36 +36,13 @@ pub enum sw_operation_kind_t {
 
 /// Starts an operation and returns at once. `kind` is one of `sw_operation_kind_t`.
 ///
-/// `options` is JSON, or empty: an object with any of
+/// `options` is JSON, or empty: an object with any of these members.
 ///
-/// - `dryRun`: only say what would be done; `parallel`: how many calls of Create, Update, Delete and Read may run at a
-///   time, 16 for 0, and 16 times as many of Check and Diff. The limit is strict, except for providers whose calls may wait
-///   for later registrations: those that declare it, all with `waitsForRegistrations`. When all that `parallel` allows stand
-///   still while others queue, some of their calls no longer count;
-/// - `refresh`: read every resource first; `refreshProgram`: a refresh runs the program, which says how providers are
-///   configured, and so does the refresh of an update or destroy; `destroyProgram`: a destroy runs the program;
-/// - `targets`: the only resources to be worked on, `targetDependents`: and what depends on them; `excludes`: resources to be
-///   left alone, `excludeDependents`: and what depends on them; `replaceTargets`: resources to be replaced whatever has
-///   changed. These are lists of URNs; in globs `*` stands for anything but a colon, `**` for anything;
-/// - `continueOnError`: a failed step stops only what depends on it; `ignoreProtect`: delete and replace protected
-///   resources, too; `allowEmpty`: an update may delete every resource because its program registered none, which is
-///   refused otherwise (a preview warns); `clearPendingCreates`: forget interrupted creations when the operation has succeeded;
-/// - `plan`: what the operation is held to, the document that the result of one with `generatePlan` has; `generatePlan`:
-///   write down what is found; `strict`: preview first, where no plan is given, and hold the operation to that;
-/// - `requiredPolicies` and `localPolicyPacks`: lists of `{"name", "path"?, "version"?, "address"?, "downloadUrl"?,
-///   "checksums"?, "config"?}`; a pack with a path needs no name. Without an address the engine's resolver is asked for an
-///   `analyzer`; `config` has by policy, or for `all`,
-///   a level (`advisory`, `mandatory`, `remediate`, `disabled`) or an object with `enforcementLevel`;
-/// - `useLegacyDiff`: compare inputs before asking providers; `useLegacyRefreshDiff`: a refresh reports what its outputs
-///   say; `disableResourceReferences`, `disableOutputValues`: programs are not told that the monitor understands these;
-///   `disableProviderPreview`: previews show inputs as outputs;
-/// - `showSecrets`: keep secret values in events, as secrets whose `ciphertext` is the base64 of their JSON; `noEvents`:
-///   make events only while somebody listens; `debug`: have diagnostics of the severity `debug` among the events, which
-///   are left out otherwise; `message`: a note for the history;
-/// - `holdSession`: keep the monitor and the providers after the result, see `sw_operation_release`;
-/// - `skipPluginPreInstall`: plugins are installed no sooner than they are needed, see `install` of the host's table;
-/// - `parallelDiff`, `experimental`: accepted, and change nothing; `snippets`, `targetSnippets`: not supported yet, an
-///   operation with one of them is refused before anything happens.
+/// @members OperationOptions
+///
+/// Members of a policy pack:
+///
+/// @members PolicyPack
 ///
 /// `program` is run instead of the stack's; it may be null. A refresh runs a program only with `refreshProgram`, a destroy
 /// only with `destroyProgram`. On success it is taken over. An operation that cannot begin fails in `sw_operation_wait`.
@@ -102,7 +80,8 @@ impl sw_stack_t {
     fn start(&self, kind: i32, options: &[u8], program: Option<Arc<Entry>>) -> Outcome<sw_operation_t> {
         let shared = &self.parts.shared;
         shared.ensure_open()?;
-        let mut options = OperationOptions::from_json(options)?.with_binding_defaults();
+        let mut options =
+            binding::read::<OperationOptions>(options, Language::C, "an operation")?.with_binding_defaults();
         let kind = match kind {
             0 => {
                 options = options.preview();
@@ -136,21 +115,5 @@ impl sw_stack_t {
             running,
             &known,
         ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_header_says_all_options_of_operations() {
-        let header = include_str!("../../../include/stackwright.h");
-        let end = header.find("sw_stack_start(").unwrap();
-        let comment = &header[header[..end].rfind("/**").unwrap()..end];
-        let options = serde_json::to_value(OperationOptions::default()).unwrap();
-        for name in options.as_object().unwrap().keys() {
-            assert!(comment.contains(&format!("`{name}`")), "the header lacks {name}");
-        }
     }
 }

@@ -7,7 +7,7 @@ from . import output as _output
 from . import resource as _resource
 from ._stackwright import from_json, to_json
 from ._runner import LanguageRuntime, Program, PulumiProgram, pulumi_program
-from .engine import Engine, Plugins
+from .engine import Engine
 from .errors import (
     CancelledError,
     ConflictError,
@@ -46,7 +46,7 @@ from .host import Autonamer, Fetch, NamingRequest, ProposedName, Secrets, StackR
 from .installer import Installer, PluginInstaller
 from .journal import Journal, JournalEntry, Record
 from .operation import Operation
-from .options import OperationOptions, PolicyPack, PolicySettings
+from .options import OperationOptions, Plugins, PolicyPack, PolicySettings
 from .program import Config, Context, Invocation, InvokeOptions, Output, Resource, ResourceOptions
 from .provider import (
     Autonaming,
@@ -75,7 +75,7 @@ from .provider import (
     View,
     ViewStep,
 )
-from .result import Diagnostic, PropertyChange, Result, Step
+from .result import Diagnostic, DiffKind, PropertyChange, Result, Severity, Step, StepOp, StepStatus
 from .stack_settings import StackSettings
 from .stack import Stack
 from .values import (

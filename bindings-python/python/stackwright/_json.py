@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from .errors import InvalidInputError
 
-__all__ = ["MAX_DEPTH", "MAX_OPTION_DEPTH", "text_of"]
+__all__ = ["MAX_DEPTH", "MAX_OPTION_DEPTH", "document_of_options", "text_of"]
 
 MAX_DEPTH: Final = 600
 """How deep values may nest; the interpreter's own limit is near."""
@@ -40,6 +40,16 @@ def text_of(option: str, value: object, max_depth: int = MAX_DEPTH) -> str:
     except (RecursionError, TypeError, ValueError):
         # The error may show what is in the value.
         raise InvalidInputError(f"{option}: the value cannot be written as JSON") from None
+
+
+def document_of_options(options: Mapping[str, object]) -> bytes:
+    """Returns the JSON of options by name; those that are ``None`` are left out.
+
+    :raises InvalidInputError: that names the option and the place of a value that has no JSON.
+    """
+    given = ((name, value) for name, value in options.items() if value is not None)
+    members = (f"{json.dumps(name)}: {text_of(name, value)}" for name, value in given)
+    return f"{{{', '.join(members)}}}".encode()
 
 
 class _Misfit(NamedTuple):

@@ -89,6 +89,7 @@ class Stack:
         self,
         kind: Literal["update", "refresh", "destroy"],
         options: bytes,
+        subject: str,
         program: _Program | None = None,
         plan: OperationOutcome | None = None,
     ) -> Operation: ...
@@ -130,41 +131,9 @@ class OperationOutcome:
     @property
     def outputs(self) -> dict[str, Any]: ...
     @property
-    def steps(
-        self,
-    ) -> list[
-        tuple[
-            str,
-            str,
-            str,
-            list[str],
-            list[str],
-            Literal["planned", "succeeded", "refused", "failed", "partially_failed", "unknown"],
-            float,
-            BaseException | None,
-            list[
-                tuple[
-                    str,
-                    Literal["add", "add-replace", "delete", "delete-replace", "update", "update-replace"],
-                    Any,
-                    Any,
-                ]
-            ],
-        ]
-    ]: ...
+    def steps(self) -> list[dict[str, Any]]: ...
     @property
-    def diagnostics(
-        self,
-    ) -> list[
-        tuple[
-            Literal["debug", "info", "info#err", "warning", "error"],
-            str,
-            str | None,
-            str,
-            str | None,
-            str | None,
-        ]
-    ]: ...
+    def diagnostics(self) -> list[dict[str, Any]]: ...
     @property
     def has_changes(self) -> bool: ...
     @property

@@ -6,8 +6,8 @@ import atexit
 import os
 import sys
 import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from types import TracebackType
 from typing import Any, Final
 
@@ -17,8 +17,9 @@ from . import journal as _journal
 from . import _provider_threads
 from . import provider as _provider
 from ._bridge import answer
-from ._checks import refusal, require, require_folder, require_function, require_given, require_texts
+from ._checks import require, require_function, require_given
 from ._annotations import Unpack
+from ._json import document_of_options
 from ._raised import Raised
 from ._runner import Program, check
 from ._stackwright import Engine as NativeEngine
@@ -27,67 +28,30 @@ from .errors import InvalidInputError
 from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer
 from .journal import Journal
+from .options import Plugins
 from .provider import Resolver
 from .stack import Stack, document_of
 from .stack_settings import StackSettings, check_settings, json_of_options
 from .values import PropertyValue
 
-__all__ = ["Engine", "Plugins"]
+__all__ = ["Engine"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plugins:
-    """Where provider plugins (processes) are looked for, and which are kept. Nothing is read from the environment.
-
-    Plugins inherit the environment (``os.environ``) as it is when they are needed. A process that an operation used waits
-    for the next that needs the same: of the same stack, with the same environment, executable and configuration. What a
-    plugin reads elsewhere when it is configured, a file with credentials for instance, is not compared: where that changes,
-    ``pool_age_limit`` says for how long it may be old, and ``pool_capacity=0`` that it never may.
-    """
-
-    directories: Sequence[str | os.PathLike[str]] = ()
-    """Folders that hold plugins' executables; searched first."""
-    path: str | None = None
-    """A list of folders in the form of the variable ``PATH``, searched next."""
-    cache: str | os.PathLike[str] | None = None
-    """A folder of installed plugins, each in its own ``resource-NAME-vVERSION``; searched last."""
-    commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """How to start plugins that are no executables, by name. ``pulumi-python``, which serves ``pulumi.dynamic``, is
-    there by itself: it runs in this interpreter's environment."""
-    waits_for_registrations: Sequence[str] = ()
-    """Names of plugins whose calls may wait for later registrations, so that the option ``parallel`` is no strict limit for
-    them."""
-    pool_capacity: int = 16
-    """How many processes wait for the next operation at most; 0 ends each with its operation. Those of scripts and of
-    ``commands`` that run files or modules never wait."""
-    pool_idle_limit: float = 60
-    """How long one waits before it is ended, in seconds."""
-    pool_age_limit: float = 300
-    """How long after its start one is used again at most, in seconds."""
+def _plugin_settings(plugins: Plugins) -> dict[str, Any]:
+    """Returns the settings that are given, with paths as texts and the command of ``pulumi.dynamic`` among the commands."""
+    given = {member.name: getattr(plugins, member.name) for member in fields(plugins)}
+    directories = given["directories"]
+    if isinstance(directories, Sequence) and not isinstance(directories, (str, bytes)):
+        given["directories"] = [_path_text(directory) for directory in directories]
+    given["cache"] = _path_text(given["cache"])
+    commands = {} if given["commands"] is None else given["commands"]
+    if isinstance(commands, Mapping):
+        given["commands"] = {"pulumi-python": [sys.executable, "-u", "-c", _DYNAMIC], **commands}
+    return given
 
 
-def _checked_plugins(plugins: Plugins | None) -> Plugins:
-    require("plugins", plugins, Plugins, "stackwright.Plugins")
-    if plugins is None:
-        return Plugins()
-    paths = plugins.directories
-    if not isinstance(paths, Sequence) or isinstance(paths, (str, bytes)):
-        raise refusal("plugins.directories", "a list of paths of folders", paths)
-    for index, path in enumerate(paths):
-        require_given(f"plugins.directories[{index}]", path, (str, os.PathLike), "the path of a folder")
-    require("plugins.path", plugins.path, str, "folders in a text, as PATH has them")
-    require("plugins.cache", plugins.cache, (str, os.PathLike), "the path of a folder")
-    require_given("plugins.commands", plugins.commands, Mapping, "a dictionary of commands by the names of plugins")
-    for name, command in plugins.commands.items():
-        require_given("plugins.commands", name, str, "a dictionary by names, which are texts")
-        require_texts(f"plugins.commands[{name!r}]", command, "a list of texts: the program and its arguments")
-    require_texts("plugins.waits_for_registrations", plugins.waits_for_registrations, "a list of names of plugins")
-    require_given("plugins.pool_capacity", plugins.pool_capacity, int, "a whole number from 0")
-    for option in ("pool_idle_limit", "pool_age_limit"):
-        limit = getattr(plugins, option)
-        if not isinstance(limit, (int, float)) or isinstance(limit, bool):
-            raise refusal(f"plugins.{option}", "a number of seconds", limit)
-    return plugins
+def _path_text(path: Any) -> Any:
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
 
 
 _MOST_THREADS: Final = 1024
@@ -108,13 +72,6 @@ def _abandon() -> None:
     _provider_threads.join_threads(_PATIENCE)
     _provider_threads.interrupt_threads()
     _provider_threads.join_threads(_PATIENCE)
-
-
-def _check_peers(users: object) -> None:
-    """Refuses what are no numbers of users."""
-    is_list = isinstance(users, (list, tuple, set, frozenset))
-    if not is_list or not all(type(user) is int and 0 <= user < 2**32 for user in users):  # type: ignore[attr-defined]
-        raise refusal("trusted_peers", "a list of the numbers of users", users)
 
 
 _DYNAMIC: Final = """\
@@ -189,14 +146,19 @@ class Engine:
         for option, number in (("threads", threads), ("provider_threads", provider_threads)):
             if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= _MOST_THREADS:
                 raise InvalidInputError(f"{option} takes a number from 1 to {_MOST_THREADS}, not {number!r}")
-        require_given("store", store, str, "a URL as a text")
-        require("passphrase", passphrase, str, "a text")
+        require("plugins", plugins, Plugins, "stackwright.Plugins")
         if passphrase == "":
             raise InvalidInputError("passphrase takes a text that is not empty; leave it out to have secrets only encoded")
         require_function("resolver", resolver)
-        require("base_directory", base_directory, (str, os.PathLike), "the path of a folder")
-        plugins = _checked_plugins(plugins)
-        _check_peers(trusted_peers)
+        document = document_of_options(
+            {
+                "store": store,
+                "passphrase": passphrase,
+                "base_directory": os.getcwd() if base_directory is None else _path_text(base_directory),
+                "plugins": _plugin_settings(Plugins() if plugins is None else plugins),
+                "trusted_peers": list(trusted_peers) if isinstance(trusted_peers, Iterable) else trusted_peers,
+            }
+        )
         self._raised = Raised()
         described = _provider.describe_all(providers, self._raised)
         host_secrets = None if secrets is None else _host.describe_secrets(secrets)
@@ -215,34 +177,20 @@ class Engine:
         is_async = is_async or any(is_async for _, is_async in functions)
         # What a resolver will return nobody knows: its providers may be asynchronous.
         self._provider_loop = _provider_threads.ProviderLoop(is_async or resolver is not None)
-        commands = {"pulumi-python": [sys.executable, "-u", "-c", _DYNAMIC], **plugins.commands}
         settings: dict[str, Any] = {
             "threads": threads,
             "provider_threads": provider_threads,
-            "store": store,
-            "base_directory": os.fspath(base_directory) if base_directory is not None else os.getcwd(),
-            "passphrase": passphrase,
+            "document": document,
             "providers": described,
             "secrets": host_secrets,
             "stack_reader": host_stacks,
             "fetch": host_fetch,
             "autonamer": host_names,
-            "trusted_peers": list(trusted_peers),
             "installer": host_installer,
             "resolver": None if resolver is None else _provider.describe_resolver(resolver, self._raised),
             "provider_queue": self._provider_loop.queue,
             "start_task": _provider_threads.start_task,
             "start_thread": _provider_threads.start_thread,
-            "plugins": {
-                "directories": [os.fspath(directory) for directory in plugins.directories],
-                "path": plugins.path,
-                "cache": None if plugins.cache is None else os.fspath(plugins.cache),
-                "commands": {name: list(command) for name, command in commands.items()},
-                "waits_for_registrations": set(plugins.waits_for_registrations),
-                "pool_capacity": plugins.pool_capacity,
-                "pool_idle_limit": plugins.pool_idle_limit,
-                "pool_age_limit": plugins.pool_age_limit,
-            },
         }
         self._native = NativeEngine(settings)
         self._store = store

@@ -5,75 +5,15 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from ._results import DiffKind, Diagnostic, PropertyChange, Severity, Step, StepOp, StepStatus
 from ._stackwright import OperationOutcome
 from .values import PropertyValue
 
-__all__ = ["Diagnostic", "Outcome", "PropertyChange", "Result", "Severity", "Step", "StepStatus"]
+__all__ = ["Diagnostic", "DiffKind", "Outcome", "PropertyChange", "Result", "Severity", "Step", "StepOp", "StepStatus"]
 
 Outcome = Literal["succeeded", "failed", "canceled"]
-Severity = Literal["debug", "info", "info#err", "warning", "error"]
-StepStatus = Literal["planned", "succeeded", "refused", "failed", "partially_failed", "unknown"]
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyChange:
-    """How one property of a resource changes that was there before."""
-
-    path: str
-    """The path of the property: ``tags.owner``, ``rules[0].port``."""
-    kind: Literal["add", "add-replace", "delete", "delete-replace", "update", "update-replace"]
-    old: PropertyValue = None
-    """The value before, secrets masked; ``None`` where there was none, or where it is not known."""
-    new: PropertyValue = None
-    """The value after, likewise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step: what was done to one resource, or would be."""
-
-    op: str
-    """What it does: ``create``, ``update``, ``delete``, ``same``, ``replace``, ``create-replacement``…"""
-    urn: str
-    type: str
-    keys: tuple[str, ...] = ()
-    """The properties that force a replacement."""
-    diffs: tuple[str, ...] = ()
-    """The properties that differ."""
-    status: StepStatus = "succeeded"
-    """How it ended: ``planned`` in a preview; ``refused`` where it was not tried (a failed check, a missing plugin, a duplicate
-    URN, a policy), ``failed`` where nothing was changed, ``partially_failed`` where the resource exists all the same,
-    ``unknown`` where it is not known what the step did: a pending operation stands for it in the state."""
-    duration: float = 0.0
-    """How long it took, in seconds."""
-    error: BaseException | None = None
-    """Why it failed."""
-    changes: tuple[PropertyChange, ...] = ()
-    """The properties that change in a resource that was there before, with their values."""
-
-    @property
-    def name(self) -> str:
-        """The name of the resource."""
-        return self.urn.split("::", 3)[3]
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
-    """Something that the engine, a provider or the program said."""
-
-    severity: Severity
-    message: str
-    """The text for people."""
-    urn: str | None = None
-    reference_message: str = ""
-    """The text that the reference engine gives such a message, for tools that match on it."""
-    message_code: str | None = None
-    """The stable name of the message, where it has one: ``target_not_found`` for instance."""
-    message_arguments: Mapping[str, Any] | None = None
-    """What a message with a code is about, by name."""
 
 
 class Result:
@@ -106,18 +46,8 @@ class Result:
         """What was done, or would be, and what failed, in its order; what stays the same is left out."""
         if self._steps is None:
             self._steps = tuple(
-                Step(
-                    op,
-                    urn,
-                    type_,
-                    tuple(keys),
-                    tuple(diffs),
-                    status,
-                    duration,
-                    error,
-                    tuple(PropertyChange(*change) for change in changes),
-                )
-                for op, urn, type_, keys, diffs, status, duration, error, changes in self._native.steps
+                Step(**{**step, "changes": tuple(PropertyChange(**change) for change in step["changes"])})
+                for step in self._native.steps
             )
         return self._steps
 
@@ -125,10 +55,7 @@ class Result:
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What the engine, the providers and the program said."""
         if self._diagnostics is None:
-            self._diagnostics = tuple(
-                Diagnostic(severity, message, urn, reference, code, None if arguments is None else json.loads(arguments))
-                for severity, message, urn, reference, code, arguments in self._native.diagnostics
-            )
+            self._diagnostics = tuple(_diagnostic(members) for members in self._native.diagnostics)
         return self._diagnostics
 
     @property
@@ -170,6 +97,11 @@ class Result:
 
     def _repr_html_(self) -> str:
         return _picture(self.tree())
+
+
+def _diagnostic(members: dict[str, Any]) -> Diagnostic:
+    arguments = members["message_arguments"]
+    return Diagnostic(**{**members, "message_arguments": None if arguments is None else json.loads(arguments)})
 
 
 _COLOURS: Final = {"+": "#1a7f37", "~": "#9a6700", "-": "#cf222e", "!": "#cf222e"}

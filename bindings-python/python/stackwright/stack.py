@@ -6,11 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, Protocol
 
-from . import options as _options
 from ._annotations import Unpack
 from ._bridge import answer
 from ._checks import require_function, require_given
-from ._json import text_of
+from ._json import document_of_options, text_of
 from ._raised import Raised, explain
 from ._runner import Program, prepare
 from ._stackwright import Stack as NativeStack
@@ -137,17 +136,19 @@ class Stack:
     ) -> Operation:
         self._engine._require_open()
         require_function("on_event", on_event)
+        subject = "preview()" if is_preview else "up()" if kind == "update" else f"{kind}()"
         if is_preview is None:
-            is_preview = options.get("dry_run") or False
-            require_given("dry_run", is_preview, bool, "True or False")
+            is_preview = options.get("dry_run") is True
         if "plan" in options and options["plan"] is None:
             raise InvalidInputError(_NO_PLAN)
         held_to = options.pop("plan", None)
         kept = self._checked(held_to)._native if isinstance(held_to, Result) else None
-        chosen: OperationOptions = {**options, "dry_run": is_preview}
+        chosen: dict[str, Any] = {"dry_run": is_preview, **options}
+        if subject == "preview()":
+            chosen["dry_run"] = True
         if kept is None and held_to is not None:
             chosen["plan"] = _document(held_to)
-        encoded = _options.encode(chosen)
+        encoded = document_of_options(chosen)
         failures: list[BaseException] = []
         runs_program = kind == "update" or bool(options.get(f"{kind}_program"))
         if program is not None and not runs_program:
@@ -155,7 +156,7 @@ class Stack:
         prepared = prepare(program or self._program, failures) if runs_program else None
         if runs_program and prepared is None:
             raise InvalidInputError(f"the stack {self.name} has no program; give one to stack() or to this call")
-        native = self._native.start(kind, encoded, prepared, kept)
+        native = self._native.start(kind, encoded, subject, prepared, kept)
 
         def explained(error: BaseException | None) -> None:
             explain(error, failures[0] if failures else None, self._raised.take(self.name))

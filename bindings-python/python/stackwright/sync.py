@@ -19,7 +19,7 @@ from . import stack as _stack
 from ._annotations import Unpack
 from ._runner import Program
 from .engine import Engine as _Engine
-from .engine import Plugins
+from .options import Plugins
 from .events import Event
 from .host import Autonamer, Fetch, Secrets, StackReader
 from .installer import Installer

@@ -7,7 +7,9 @@ use smol_str::SmolStr;
 use crate::{resource::ResourceState, step::StepOp};
 
 /// How one property differs; the names are those of the protocol and of the event log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, schemars::JsonSchema, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum DiffKind {

@@ -8,7 +8,8 @@ use crate::{
 };
 
 /// How a step ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, schemars::JsonSchema, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StepStatus {
     /// It is part of a preview, which did nothing.
     Planned,

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn options(text: &str) -> OperationOptions {
-        OperationOptions::from_json(text.as_bytes()).unwrap()
+        serde_json::from_str::<OperationOptions>(text).unwrap()
     }
 
     #[test]

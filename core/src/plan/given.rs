@@ -1,7 +1,8 @@
 //! A plan as callers give it: one that a result of this process holds, or a document.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use serde_json::value::RawValue;
 
@@ -70,6 +71,20 @@ impl<'de> Deserialize<'de> for GivenPlan {
             }
             _ => Err(de::Error::custom("a plan is an object, or a text that holds one")),
         }
+    }
+}
+
+impl JsonSchema for GivenPlan {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "GivenPlan".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "object" }, { "type": "string" }] })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -15,26 +16,35 @@ const ALL: &str = "all";
 /// The member of a policy's settings that says how strictly it is enforced.
 const LEVEL: &str = "enforcementLevel";
 
-/// A policy pack, as JSON: `{"name": "guard", "version": "1.2.0", "address": "127.0.0.1:4711", "config": {"all": "advisory",
-/// "no-public-buckets": {"enforcementLevel": "mandatory", "allowed": ["logs"]}}}`. A name or a path is required.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A policy pack. A name or a path is required.
+///
+/// # Rust
+/// As JSON: `{"name": "guard", "version": "1.2.0", "address": "127.0.0.1:4711", "config": {"all": "advisory",
+/// "no-public-buckets": {"enforcementLevel": "mandatory", "allowed": ["logs"]}}}`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[schemars(rename = "PolicyPack")]
 pub struct PolicyPackOption {
-    /// The name by which the pack is asked for, and which errors say; the path when it is empty.
+    /// The name of the pack, in requests to the resolver and in errors. Defaults to the path.
     pub name: String,
-    /// The folder or file of the pack, for the resolver; empty when it has none.
+    /// The folder or file of the pack, for the resolver.
     pub path: String,
-    /// The version that is wanted; empty for any.
+    /// The required version; any, when left out.
     pub version: String,
-    /// Where the pack's analyzer listens: `host:port`, or an `http` URL. Without it the engine's resolver is asked for an
-    /// `analyzer` of this name and version, and given path and settings.
+    /// The address at which the pack's analyzer listens: `host:port`, or an `http` URL. Left out, the engine's resolver is
+    /// asked for an `analyzer` of this name and version, with path and settings.
     pub address: String,
-    /// Where the pack can be had, for the resolver; empty when nobody says.
+    /// The address from which the pack can be downloaded, for the resolver.
     pub download_url: String,
     /// Hex checksums by platform, for the resolver.
     pub checksums: BTreeMap<String, String>,
     /// Settings by policy, and for `all`: an enforcement level (`advisory`, `mandatory`, `remediate`, `disabled`), or an
-    /// object with `enforcementLevel` and whatever else the policy's own schema has.
+    /// object with `enforcementLevel` and the members of the policy's own schema.
+    #[schemars(extend(
+        "x-takes" = "an object of settings by policy",
+        "x-python" = "Mapping[str, PolicySettings]",
+        "x-typescript" = "{ [policy: string]: PolicySettings }"
+    ))]
     pub config: BTreeMap<String, Value>,
 }
 

@@ -86,7 +86,7 @@ async fn the_tree_of_a_refused_operation_says_nothing_of_how_many_resources_ther
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     assert!(update(&stack, CREATED).wait().await.error.is_none());
-    let options = OperationOptions::from_json(br#"{"targetSnippets":["a"]}"#).unwrap();
+    let options = serde_json::from_str::<OperationOptions>(r#"{"targetSnippets":["a"]}"#).unwrap();
     let refused = stack.start(OperationKind::Update, options, Some(program(CREATED)));
     let result = refused.wait().await;
     let error = result.error.clone().unwrap();
@@ -99,7 +99,7 @@ async fn a_glob_that_matches_nothing_is_told_in_the_result_and_in_no_event() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
     let run = async |kind, options: &str| {
-        let options = OperationOptions::from_json(options.as_bytes()).unwrap();
+        let options = serde_json::from_str::<OperationOptions>(options).unwrap();
         let operation = stack.start(kind, options, Some(program(CREATED)));
         let heard = events(&operation).await;
         let is_said = |event: &Arc<EngineEvent>| matches!(event.payload, EventPayload::Diagnostic(_));

@@ -86,7 +86,7 @@ async fn what_runs_a_program_is_refused_beside_snippets_before_anything_happens(
     let (stack, _) = with_snippet(&provider).await;
     let before = exported(&stack).await;
     provider.calls.lock().unwrap().clear();
-    let with = |text: &str| OperationOptions::from_json(text.as_bytes()).unwrap();
+    let with = |text: &str| serde_json::from_str::<OperationOptions>(text).unwrap();
     for (kind, options) in [
         (OperationKind::Update, with("{}")),
         (OperationKind::Update, with("{}").preview()),

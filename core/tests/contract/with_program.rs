@@ -65,7 +65,7 @@ async fn every_prefix_is_a_valid_snapshot_and_what_a_refresh_found_is_flagged() 
         ..StackSettings::default()
     };
     let stack = stack(&provider, settings).await;
-    let with = |text: &str| OperationOptions::from_json(text.as_bytes()).unwrap();
+    let with = |text: &str| serde_json::from_str::<OperationOptions>(text).unwrap();
     let runs = [
         (OperationKind::Update, with("{}"), "a"),
         (OperationKind::Refresh, with(r#"{"refreshProgram":true}"#), "b"),
@@ -131,7 +131,7 @@ async fn what_needs_a_program_is_refused_without_one_before_anything_happens() {
         (OperationKind::Destroy, "destroyProgram"),
     ] {
         let options = format!(r#"{{"{option}":true}}"#);
-        let options = OperationOptions::from_json(options.as_bytes()).unwrap();
+        let options = serde_json::from_str::<OperationOptions>(&options).unwrap();
         let error = stack
             .start(kind, options, None)
             .wait()

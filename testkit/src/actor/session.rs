@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use stackwright::{
-    Engine, Stack, StackSettings,
+    Engine, Language, Stack, StackSettings, binding,
     config::{Config, ConfigKey, ConfigValue},
     operation::{Operation, OperationKind, OperationOptions, OperationResult},
     plugin::{PluginCommand, PluginSettings},
@@ -224,8 +224,12 @@ impl Session {
 
     async fn start(&self, message: &Value) -> Answer {
         let stack = self.opened(message)?;
-        let mut options = OperationOptions::from_json(message["options"].to_string().as_bytes())
-            .map_err(|it| error(&it))?;
+        let mut options = binding::read::<OperationOptions>(
+            message["options"].to_string().as_bytes(),
+            Language::Rust,
+            "an operation",
+        )
+        .map_err(|it| error(&it))?;
         if let Some(number) = message["planOf"].as_u64() {
             let kept = locked(&self.results).get(&number).cloned();
             let plan = kept.and_then(|result| result.plan.clone());

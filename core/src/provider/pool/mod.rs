@@ -13,7 +13,7 @@ use std::{
 use async_trait::async_trait;
 
 use crate::{
-    error::{Error, Result},
+    error::Result,
     plugin::{DiagnosticSink, InheritanceDigest, PluginCode, PluginCommand},
     provider::{
         Capabilities, ConfigureRequest, PluginOperation, ProviderBackend,
@@ -47,49 +47,6 @@ impl Default for PoolSettings {
             idle_limit: Duration::from_secs(60),
             age_limit: Duration::from_secs(5 * 60),
         }
-    }
-}
-
-impl PoolSettings {
-    /// Reads settings as hosts of other languages have them: numbers, the limits in seconds; `None` is the usual.
-    ///
-    /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] for a capacity that is no whole number from 0, and for a limit that is none from 0.
-    pub fn of_numbers(
-        capacity: Option<f64>,
-        idle_limit: Option<f64>,
-        age_limit: Option<f64>,
-    ) -> Result<Self> {
-        let usual = Self::default();
-        let limit = |what: &str, seconds: Option<f64>, usual: Duration| {
-            let refused = |seconds| {
-                Error::invalid(format!(
-                    "the {what} limit of the pool of plugins must be a number of seconds from 0, not {seconds}"
-                ))
-            };
-            seconds.map_or(Ok(usual), |seconds| {
-                Duration::try_from_secs_f64(seconds).map_err(|_| refused(seconds))
-            })
-        };
-        let count = |capacity: f64| {
-            let whole = capacity.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&capacity);
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "whole, and in the range of a count"
-            )]
-            let count = whole.then_some(capacity as usize);
-            count.ok_or_else(|| {
-                Error::invalid(format!(
-                    "the capacity of the pool of plugins must be a whole number from 0, not {capacity}"
-                ))
-            })
-        };
-        Ok(Self {
-            capacity: capacity.map_or(Ok(usual.capacity), count)?,
-            idle_limit: limit("idle", idle_limit, usual.idle_limit)?,
-            age_limit: limit("age", age_limit, usual.age_limit)?,
-        })
     }
 }
 
@@ -333,34 +290,6 @@ async fn sweep(shelf: Weak<Shelf>, runtime: Runtime, idle_limit: Duration) {
         futures::future::join_all(expired.iter().map(|idle| idle.instance.provider.end())).await;
         if !more {
             return;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_of_other_languages_are_numbers_and_seconds() {
-        let usual = PoolSettings::default();
-        assert_eq!(PoolSettings::of_numbers(None, None, None).unwrap(), usual);
-        let given = PoolSettings::of_numbers(Some(0.0), Some(0.5), Some(90.0)).unwrap();
-        assert_eq!((given.capacity, given.idle_limit.as_millis()), (0, 500));
-        assert_eq!(given.age_limit.as_secs(), 90);
-        for (capacity, limit, message) in [
-            (Some(1.5), None, "whole number from 0, not 1.5"),
-            (Some(-1.0), None, "whole number from 0, not -1"),
-            (Some(f64::NAN), None, "whole number from 0, not NaN"),
-            (
-                None,
-                Some(-1.0),
-                "idle limit of the pool of plugins must be a number of seconds from 0, not -1",
-            ),
-            (None, Some(f64::INFINITY), "seconds from 0, not inf"),
-        ] {
-            let error = PoolSettings::of_numbers(capacity, limit, None).unwrap_err();
-            assert!(error.message().ends_with(message), "{}", error.message());
         }
     }
 }

@@ -1,0 +1,466 @@
+//! Reading a document that a caller wrote: names in the caller's style, and errors in the words of the caller's language.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::Document;
+use crate::{
+    error::{Error, Result},
+    message::{Language, snake_case},
+};
+
+/// Reads a document. `subject` names it in errors: `an engine` for "the options of an engine".
+///
+/// Names are those of the language: `snake_case` from Python, `camelCase` from others. Members that are null count as left
+/// out. Errors show the types of values that can be secret, never their text.
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidInput`] that names the option, what it takes and what was given; for an unknown name, the most
+/// similar one, or all names where none is similar.
+///
+/// ```
+/// use stackwright::{Language, binding, operation::OperationOptions};
+///
+/// let read = |json: &str| binding::read::<OperationOptions>(json.as_bytes(), Language::Python, "an update");
+/// assert!(read(r#"{"continue_on_error": true}"#)?.continue_on_error);
+/// let error = read(r#"{"continue_on_eror": true}"#).unwrap_err();
+/// assert!(error.message().starts_with("unknown option 'continue_on_eror' of an update; did you mean 'continue_on_error'?"));
+/// let error = read(r#"{"parallel": "4"}"#).unwrap_err();
+/// assert_eq!(error.message(), "parallel takes a whole number from 0 to 2147483647, not a string, in the options of an update");
+/// # Ok::<(), stackwright::Error>(())
+/// ```
+pub fn read<T: Document + DeserializeOwned>(json: &[u8], language: Language, subject: &str) -> Result<T> {
+    let value = if json.is_empty() {
+        Value::Object(Map::new())
+    } else {
+        serde_json::from_slice(json)
+            .map_err(|error| Error::invalid(format!("the options of {subject} are not JSON: {error}")))?
+    };
+    let reader = Reader {
+        definitions: &T::schema()["$defs"],
+        language,
+        subject,
+    };
+    let value = reader.value(value, T::schema(), "")?;
+    serde_json::from_value(value)
+        .map_err(|error| Error::invalid(format!("invalid options of {subject}: {error}")))
+}
+
+struct Reader<'a> {
+    definitions: &'a Value,
+    language: Language,
+    subject: &'a str,
+}
+
+impl Reader<'_> {
+    /// Checks a value against a schema and returns it with the names of the schema.
+    fn value(&self, value: Value, whole: &Value, path: &str) -> Result<Value> {
+        let schema = self.branch(whole, &value);
+        // A description of all alternatives says more than one of them.
+        let described = if whole.get("x-takes").is_some() {
+            whole
+        } else {
+            schema
+        };
+        if let Some(names) = schema.get("enum").and_then(Value::as_array) {
+            return if names.contains(&value) {
+                Ok(value)
+            } else {
+                Err(self.refused(path, described, &value))
+            };
+        }
+        match (type_of(schema), value) {
+            (None, value) => Ok(value),
+            (Some("boolean"), value @ Value::Bool(_)) | (Some("string"), value @ Value::String(_)) => {
+                Ok(value)
+            }
+            (Some("integer"), Value::Number(number)) if is_whole(&number, schema) => {
+                Ok(Value::Number(number))
+            }
+            (Some("number"), Value::Number(number)) if is_in_range(&number, schema) => {
+                Ok(Value::Number(number))
+            }
+            (Some("array"), Value::Array(items)) => {
+                let items = items.into_iter().enumerate();
+                let item = |(index, item)| self.value(item, &schema["items"], &format!("{path}[{index}]"));
+                items.map(item).collect::<Result<_>>().map(Value::Array)
+            }
+            (Some("object"), Value::Object(members)) => self.object(members, schema, path).map(Value::Object),
+            (Some(_), value) => Err(self.refused(path, described, &value)),
+        }
+    }
+
+    fn object(&self, members: Map<String, Value>, schema: &Value, path: &str) -> Result<Map<String, Value>> {
+        let known = schema.get("properties").and_then(Value::as_object);
+        let free = schema
+            .get("additionalProperties")
+            .filter(|free| free.is_object() || **free == Value::Bool(true));
+        let mut read = Map::new();
+        for (name, value) in members {
+            let property = known.and_then(|known| self.property(known, &name));
+            let (own, schema) = match (property, free) {
+                (Some((own, schema)), _) => (own.clone(), schema),
+                (None, Some(free)) => (name.clone(), free),
+                (None, None) => return Err(self.unknown(&name, known, path)),
+            };
+            // A value of a free name is the caller's own.
+            if !value.is_null() || property.is_none() {
+                let value = self.value(value, schema, &self.joined(path, &name, property.is_none()))?;
+                read.insert(own, value);
+            }
+        }
+        let required = schema.get("required").and_then(Value::as_array);
+        let missing = required
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .find(|name| !read.contains_key(*name));
+        match missing {
+            None => Ok(read),
+            Some(name) => {
+                let name = self.spelled(name);
+                Err(Error::invalid(match path {
+                    "" => format!("the options of {} lack {name}", self.subject),
+                    path => format!("{path} lacks {name}, in the options of {}", self.subject),
+                }))
+            }
+        }
+    }
+
+    /// Follows references and optional types, and picks the alternative of the value's type.
+    fn branch<'a>(&'a self, schema: &'a Value, value: &Value) -> &'a Value {
+        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+            let name = name.rsplit('/').next().unwrap_or_default();
+            return self.branch(&self.definitions[name], value);
+        }
+        let Some(branches) = schema.get("anyOf").and_then(Value::as_array) else {
+            return schema;
+        };
+        let branches: Vec<_> = branches.iter().map(|branch| self.branch(branch, value)).collect();
+        let mut fitting = branches
+            .iter()
+            .filter(|branch| type_of(branch) == Some(json_type(value)));
+        let first = || branches.iter().find(|branch| type_of(branch) != Some("null"));
+        fitting.next().or_else(first).copied().unwrap_or(schema)
+    }
+
+    fn property<'a>(&self, known: &'a Map<String, Value>, name: &str) -> Option<(&'a String, &'a Value)> {
+        match self.language {
+            Language::Python => known.iter().find(|(own, _)| snake_case(own) == name),
+            _ => known.get_key_value(name),
+        }
+    }
+
+    fn spelled(&self, name: &str) -> String {
+        match self.language {
+            Language::Python => snake_case(name),
+            _ => name.to_owned(),
+        }
+    }
+
+    fn joined(&self, path: &str, name: &str, is_free: bool) -> String {
+        match (path.is_empty(), is_free, self.language) {
+            (true, ..) => name.to_owned(),
+            (false, true, Language::Python) => format!("{path}[{name:?}]").replace('"', "'"),
+            _ => format!("{path}.{name}"),
+        }
+    }
+
+    fn unknown(&self, name: &str, known: Option<&Map<String, Value>>, path: &str) -> Error {
+        let known: Vec<String> = known
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| self.spelled(name))
+            .collect();
+        let quote = |name: &str| match self.language {
+            Language::Python => format!("'{name}'"),
+            _ => format!("\"{name}\""),
+        };
+        let hint = match nearest(name, &known) {
+            Some(near) => format!("did you mean {}?", quote(near)),
+            None => format!("there are: {}", known.join(", ")),
+        };
+        let (part, owner) = if path.is_empty() {
+            ("option", self.subject.to_owned())
+        } else {
+            ("member", format!("{path} in the options of {}", self.subject))
+        };
+        Error::invalid(format!("unknown {part} {} of {owner}; {hint}", quote(name)))
+    }
+
+    fn refused(&self, path: &str, schema: &Value, value: &Value) -> Error {
+        let (takes, given) = (self.takes(schema), self.described(value, schema));
+        if path.is_empty() {
+            return Error::invalid(format!(
+                "the options of {} are {takes}, not {given}",
+                self.subject
+            ));
+        }
+        Error::invalid(format!(
+            "{path} takes {takes}, not {given}, in the options of {}",
+            self.subject
+        ))
+    }
+
+    /// Describes the values that a schema accepts.
+    fn takes(&self, schema: &Value) -> String {
+        if let Some(own) = schema.get("x-takes").and_then(Value::as_str) {
+            return own.to_owned();
+        }
+        if let Some(names) = schema.get("enum").and_then(Value::as_array) {
+            let names: Vec<_> = names.iter().filter_map(Value::as_str).collect();
+            return format!("one of {}", names.join(", "));
+        }
+        let range = |noun: &str| match (schema.get("minimum"), schema.get("maximum")) {
+            (Some(least), Some(most)) => format!("{noun} from {least} to {most}"),
+            (Some(least), None) => format!("{noun} from {least}"),
+            _ => noun.to_owned(),
+        };
+        let is_of = |inner: &str| type_of(self.branch(&schema["items"], &Value::Null)) == Some(inner);
+        let words = Words::of(self.language);
+        match type_of(schema) {
+            Some("boolean") => words.boolean.to_owned(),
+            Some("integer") => range("a whole number"),
+            Some("number") => range("a number"),
+            Some("string") => "a string".to_owned(),
+            Some("array") if is_of("string") => format!("{} of strings", words.array),
+            Some("array") if is_of("object") => format!("{} of {}", words.array, words.objects),
+            Some("array") => words.array.to_owned(),
+            _ => words.object.to_owned(),
+        }
+    }
+
+    /// Describes a value by its type; a number is shown where one is expected, so that it is no secret.
+    fn described(&self, value: &Value, schema: &Value) -> String {
+        let is_numeric = matches!(type_of(schema), Some("integer" | "number"));
+        let words = Words::of(self.language);
+        match value {
+            Value::Null => words.null.to_owned(),
+            Value::Bool(flag) => words.flags[usize::from(*flag)].to_owned(),
+            Value::Number(number) if is_numeric => number.to_string(),
+            Value::Number(_) => "a number".to_owned(),
+            Value::String(_) => "a string".to_owned(),
+            Value::Array(_) => words.array.to_owned(),
+            Value::Object(_) => words.object.to_owned(),
+        }
+    }
+}
+
+/// The words of a language for types of JSON.
+struct Words {
+    null: &'static str,
+    boolean: &'static str,
+    flags: [&'static str; 2],
+    array: &'static str,
+    object: &'static str,
+    objects: &'static str,
+}
+
+impl Words {
+    const fn of(language: Language) -> Self {
+        match language {
+            Language::Python => Self {
+                null: "None",
+                boolean: "True or False",
+                flags: ["False", "True"],
+                array: "a list",
+                object: "a dictionary",
+                objects: "dictionaries",
+            },
+            Language::Rust | Language::C | Language::Node => Self {
+                null: "null",
+                boolean: "true or false",
+                flags: ["false", "true"],
+                array: "an array",
+                object: "an object",
+                objects: "objects",
+            },
+        }
+    }
+}
+
+/// Returns the type of a schema; that of an optional value is the value's. `None` accepts anything.
+fn type_of(schema: &Value) -> Option<&str> {
+    match schema.get("type")? {
+        Value::Array(names) => names
+            .iter()
+            .filter_map(Value::as_str)
+            .find(|name| *name != "null"),
+        name => name.as_str(),
+    }
+}
+
+const fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn is_whole(number: &serde_json::Number, schema: &Value) -> bool {
+    (number.is_i64() || number.is_u64()) && is_in_range(number, schema)
+}
+
+fn is_in_range(number: &serde_json::Number, schema: &Value) -> bool {
+    let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
+    let number = number.as_f64().unwrap_or(f64::NAN);
+    number >= bound("minimum").unwrap_or(f64::NEG_INFINITY)
+        && number <= bound("maximum").unwrap_or(f64::INFINITY)
+}
+
+/// Returns the name that a misspelt one most likely means, if one is similar.
+fn nearest<'a>(misspelt: &str, known: &'a [String]) -> Option<&'a str> {
+    let misspelt = misspelt.to_lowercase();
+    let distance = |name: &String| strsim::osa_distance(&misspelt, &name.to_lowercase());
+    let near = known.iter().map(|name| (distance(name), name));
+    let near = near.filter(|(distance, name)| distance * 3 <= name.len().max(misspelt.len()));
+    near.min().map(|(_, name)| name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        binding::{EngineDocument, PluginDocument},
+        operation::OperationOptions,
+    };
+
+    fn refusal<T: Document + DeserializeOwned + std::fmt::Debug>(json: &str, language: Language) -> String {
+        read::<T>(json.as_bytes(), language, "up()")
+            .unwrap_err()
+            .message()
+            .to_owned()
+    }
+
+    #[test]
+    fn names_are_those_of_the_language_at_every_depth() {
+        let python =
+            r#"{"local_policy_packs": [{"name": "a", "download_url": "u", "config": {"a_b": {"c_d": 1}}}]}"#;
+        let node =
+            r#"{"localPolicyPacks": [{"name": "a", "downloadUrl": "u", "config": {"a_b": {"c_d": 1}}}]}"#;
+        let options: OperationOptions = read(python.as_bytes(), Language::Python, "up()").unwrap();
+        assert_eq!(options, read(node.as_bytes(), Language::Node, "up()").unwrap());
+        assert_eq!(options.local_policy_packs[0].config["a_b"]["c_d"], 1);
+        assert!(
+            refusal::<OperationOptions>(python, Language::Node)
+                .contains("did you mean \"localPolicyPacks\"?")
+        );
+    }
+
+    #[test]
+    fn empty_and_null_are_left_out() {
+        let options = |json: &str| read::<OperationOptions>(json.as_bytes(), Language::C, "up()").unwrap();
+        assert_eq!(options(""), OperationOptions::default());
+        assert_eq!(
+            options(r#"{"parallel": null, "plan": null}"#),
+            OperationOptions::default()
+        );
+    }
+
+    #[test]
+    fn a_value_of_a_wrong_type_is_named_with_its_place_and_what_it_takes_but_not_shown() {
+        for (json, message) in [
+            (
+                r#"{"targets": "s3cret"}"#,
+                "targets takes a list of URNs or globs, not a string, in the options of up()",
+            ),
+            (
+                r#"{"targets": [5]}"#,
+                "targets[0] takes a string, not a number, in the options of up()",
+            ),
+            (
+                r#"{"refresh": 1}"#,
+                "refresh takes True or False, not a number, in the options of up()",
+            ),
+            (
+                r#"{"parallel": -1}"#,
+                "parallel takes a whole number from 0 to 2147483647, not -1, in the options of up()",
+            ),
+            (
+                r#"{"parallel": 5000000000}"#,
+                "parallel takes a whole number from 0 to 2147483647, not 5000000000, in the options of up()",
+            ),
+            (
+                r#"{"parallel": true}"#,
+                "parallel takes a whole number from 0 to 2147483647, not True, in the options of up()",
+            ),
+            (
+                r#"{"local_policy_packs": [5]}"#,
+                "local_policy_packs[0] takes a dictionary, not a number, in the options of up()",
+            ),
+            (
+                r#"{"local_policy_packs": [{"nam": "x"}]}"#,
+                "unknown member 'nam' of local_policy_packs[0] in the options of up(); did you mean 'name'?",
+            ),
+            ("[]", "the options of up() are a dictionary, not a list"),
+        ] {
+            assert_eq!(refusal::<OperationOptions>(json, Language::Python), message);
+        }
+        assert!(
+            refusal::<OperationOptions>("[", Language::Python)
+                .starts_with("the options of up() are not JSON: EOF")
+        );
+    }
+
+    #[test]
+    fn settings_of_engines_and_plugins_are_read_and_what_is_missing_is_named() {
+        let json = r#"{"store": "memory://", "plugins": {"commands": {"a": ["x", "y"], "b": {"program": "z", "environment":
+            {"N": "v"}}}, "poolCapacity": 0, "poolIdleLimit": 0.5}, "trustedPeers": [7], "secrets": {"kind": "k"}}"#;
+        let settings: EngineDocument = read(json.as_bytes(), Language::C, "an engine").unwrap();
+        let (plugins, pool) = settings.plugins.into_settings().unwrap();
+        assert_eq!(
+            (
+                plugins.commands["a"].arguments.len(),
+                plugins.commands["b"].environment.len()
+            ),
+            (1, 1)
+        );
+        assert_eq!((pool.capacity, pool.idle_limit.as_millis()), (0, 500));
+        assert_eq!(
+            refusal::<EngineDocument>("{}", Language::C),
+            "the options of up() lack store"
+        );
+        for (json, message) in [
+            (
+                r#"{"poolCapacity": 1.5}"#,
+                "poolCapacity takes a whole number from 0 to 4294967295, not 1.5",
+            ),
+            (
+                r#"{"poolIdleLimit": -1}"#,
+                "poolIdleLimit takes a number of seconds from 0, not -1",
+            ),
+            (
+                r#"{"commands": {"a": "run"}}"#,
+                "commands.a takes a list of strings: the program and its arguments, not a string",
+            ),
+        ] {
+            let told = refusal::<PluginDocument>(json, Language::C);
+            assert!(told.starts_with(message), "{told}");
+        }
+        let empty: PluginDocument = read(br#"{"commands": {"a": []}}"#, Language::C, "an engine").unwrap();
+        assert_eq!(
+            empty.into_settings().unwrap_err().message(),
+            "the command of the plugin a is empty"
+        );
+        let long: PluginDocument = read(br#"{"poolAgeLimit": 1e300}"#, Language::C, "an engine").unwrap();
+        assert!(
+            long.into_settings()
+                .unwrap_err()
+                .message()
+                .starts_with("plugins.poolAgeLimit takes a number of seconds")
+        );
+    }
+
+    #[test]
+    fn every_property_of_every_document_is_described() {
+        for schema in crate::binding::schemas() {
+            for (name, property) in schema["properties"].as_object().unwrap() {
+                assert!(property["description"].is_string(), "{}.{name}", schema["title"]);
+            }
+        }
+    }
+}

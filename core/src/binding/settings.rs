@@ -1,0 +1,193 @@
+//! Settings of engines and plugins.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    time::Duration,
+};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    error::{Error, Result},
+    plugin::{PluginCommand, PluginSettings},
+    provider::PoolSettings,
+};
+
+/// The settings of an engine that are data; its providers and the functions of the host are passed beside them.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "EngineSettings")]
+pub struct EngineDocument {
+    /// The location of the states: `file:///absolute/folder`, `file://./relative/folder` (`file://relative/folder` is the
+    /// same: there is no host in it) or `memory://`.
+    #[schemars(extend("x-takes" = "a URL as a string"))]
+    pub store: String,
+    /// Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not encrypted, and the reference engine's
+    /// command opens a stack only while it has no secret.
+    pub passphrase: Option<String>,
+    /// The folder below which relative folders of the store stand; the working directory when left out.
+    #[schemars(extend("x-takes" = "the path of a folder"))]
+    pub base_directory: Option<PathBuf>,
+    /// Where plugins are searched, and which processes are kept.
+    #[serde(default)]
+    pub plugins: PluginDocument,
+    /// User ids whose processes are accepted at the other end of connections on loopback, beside those of the own user and of
+    /// root: for providers and policy packs that run as another user.
+    #[serde(default)]
+    #[schemars(extend("x-takes" = "a list of user ids"))]
+    pub trusted_peers: Vec<u32>,
+    /// The name and data that states keep of the host's own encryption, where the host passes one.
+    #[serde(default)]
+    pub secrets: SecretsDocument,
+}
+
+/// The name and data that states keep of the host's own encryption.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "SecretsSettings")]
+pub struct SecretsDocument {
+    /// The name of the encryption in deployments; `host` when left out.
+    pub kind: String,
+    /// Data that states keep beside the name for later readers; never a key.
+    pub state: Option<Value>,
+}
+
+impl Default for SecretsDocument {
+    fn default() -> Self {
+        Self {
+            kind: "host".to_owned(),
+            state: None,
+        }
+    }
+}
+
+/// Where plugins are searched, and which processes are kept. Nothing is read from the environment.
+///
+/// Plugins inherit the environment of the host as it is when they are needed. A process is kept after an operation for the
+/// next one of the same stack with the same environment, executable and configuration. What a plugin reads elsewhere when it
+/// is configured, a file with credentials for instance, is not compared: [`Self::pool_age_limit`] limits how old that can be,
+/// and a [`Self::pool_capacity`] of 0 reads it for each operation.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Plugins")]
+pub struct PluginDocument {
+    /// Folders that hold executables of plugins; searched first, in this order.
+    #[schemars(extend("x-takes" = "a list of paths of folders", "x-python" = "Sequence[str | os.PathLike[str]]"))]
+    pub directories: Vec<PathBuf>,
+    /// A list of folders in the form of the variable `PATH`, searched next.
+    #[schemars(extend("x-takes" = "folders in a string, as PATH has them"))]
+    pub path: Option<String>,
+    /// A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last.
+    #[schemars(extend("x-takes" = "the path of a folder", "x-python" = "str | os.PathLike[str]"))]
+    pub cache: Option<PathBuf>,
+    /// Commands that start plugins without an executable of their own, by name. The command that serves the dynamic providers
+    /// of the binding's language is preset where the SDK is installed.
+    #[schemars(extend("x-takes" = "commands by the names of plugins"))]
+    pub commands: BTreeMap<String, PluginCommandDocument>,
+    /// Uses the newest version in the cache, regardless of the required one.
+    pub ignore_versions: bool,
+    /// Names of plugins whose calls may wait for later registrations, so that the option `parallel` is no strict limit for them.
+    #[schemars(extend("x-takes" = "a list of names of plugins"))]
+    pub waits_for_registrations: BTreeSet<String>,
+    /// How many processes are kept for the next operation at most, 16 when left out; 0 ends each process with its operation.
+    /// Processes of scripts, and of [`Self::commands`] that run files or modules, are never kept.
+    #[schemars(range(min = 0, max = 4_294_967_295_u32))]
+    pub pool_capacity: Option<u32>,
+    /// How long an unused process is kept, in seconds; 60 when left out.
+    #[schemars(range(min = 0), extend("x-takes" = "a number of seconds from 0"))]
+    pub pool_idle_limit: Option<f64>,
+    /// How long after its start a process is used again at most, in seconds; 300 when left out.
+    #[schemars(range(min = 0), extend("x-takes" = "a number of seconds from 0"))]
+    pub pool_age_limit: Option<f64>,
+}
+
+/// A command that starts a plugin: the program and its arguments, or an object with these and environment variables.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline, extend("x-takes" = "a list of strings: the program and its arguments"))]
+pub enum PluginCommandDocument {
+    /// The program and its arguments.
+    Line(Vec<String>),
+    /// The same with environment variables.
+    #[serde(rename_all = "camelCase")]
+    Detailed {
+        /// The executable: a path, or a name that is searched on the host's `PATH`.
+        program: PathBuf,
+        /// Its arguments.
+        #[serde(default)]
+        arguments: Vec<String>,
+        /// Environment variables beside those of the host.
+        #[serde(default)]
+        environment: BTreeMap<String, String>,
+    },
+}
+
+impl PluginDocument {
+    /// Returns the settings of plugins and of the pool of their processes.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for an empty command, and for a limit that is too long.
+    pub fn into_settings(self) -> Result<(PluginSettings, PoolSettings)> {
+        let usual = PoolSettings::default();
+        let limit = |name: &str, seconds: Option<f64>, usual: Duration| match seconds {
+            None => Ok(usual),
+            Some(seconds) => Duration::try_from_secs_f64(seconds).map_err(|_| {
+                Error::invalid(format!(
+                    "plugins.{name} takes a number of seconds from 0, not {seconds}"
+                ))
+            }),
+        };
+        let pool = PoolSettings {
+            capacity: self
+                .pool_capacity
+                .map_or(usual.capacity, |capacity| capacity as usize),
+            idle_limit: limit("poolIdleLimit", self.pool_idle_limit, usual.idle_limit)?,
+            age_limit: limit("poolAgeLimit", self.pool_age_limit, usual.age_limit)?,
+        };
+        let commands = self.commands.into_iter();
+        let commands = commands.map(|(name, command)| {
+            let command = command.into_command();
+            command
+                .map(|command| (name.clone(), command))
+                .ok_or_else(|| Error::invalid(format!("the command of the plugin {name} is empty")))
+        });
+        let plugins = PluginSettings {
+            directories: self.directories,
+            path: self.path.map(Into::into),
+            cache: self.cache,
+            commands: commands.collect::<Result<_>>()?,
+            ignore_versions: self.ignore_versions,
+            waits_for_registrations: self.waits_for_registrations,
+            ..PluginSettings::default()
+        };
+        Ok((plugins, pool))
+    }
+}
+
+impl PluginCommandDocument {
+    /// Returns the command; `None` for an empty one.
+    fn into_command(self) -> Option<PluginCommand> {
+        let (program, arguments, environment) = match self {
+            Self::Line(mut line) if !line.is_empty() => {
+                (PathBuf::from(line.remove(0)), line, BTreeMap::new())
+            }
+            Self::Line(_) => return None,
+            Self::Detailed {
+                program,
+                arguments,
+                environment,
+            } => (program, arguments, environment),
+        };
+        let environment = environment.into_iter();
+        Some(PluginCommand {
+            program,
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            environment: environment
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        })
+    }
+}

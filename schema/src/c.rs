@@ -1,0 +1,70 @@
+//! The C header: lists of members in the place of marks.
+
+use crate::{
+    shape::{Member, Shape, Type},
+    text::{Style, paragraphs, wrapped},
+};
+
+const STYLE: Style = Style {
+    code: "`",
+    is_python: false,
+};
+
+/// Begins the text of a line that the list of an object's members replaces.
+const MARK: &str = "* @members ";
+/// Begins the part of a comment that is about Rust. It is the last part.
+const SAFETY: &str = "* # Safety";
+
+/// Replaces each mark by the list of the object that it names, and removes what is about Rust.
+pub(crate) fn finished(header: &str, shapes: &[Shape]) -> Result<String, String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut is_about_rust = false;
+    for line in header.lines() {
+        let (indent, text) = line.split_at(line.len() - line.trim_start().len());
+        is_about_rust = (is_about_rust || text == SAFETY) && !text.ends_with("*/");
+        if text == SAFETY && lines.last().is_some_and(|last| last.trim() == "*") {
+            lines.pop();
+        }
+        if let Some(name) = text.strip_prefix(MARK) {
+            let shape = shapes.iter().find(|shape| shape.name == name);
+            lines.push(list(
+                shape.ok_or_else(|| format!("the schema has no object {name}"))?,
+                indent,
+            ));
+        } else if !is_about_rust {
+            lines.push(line.to_owned());
+        }
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+fn list(shape: &Shape, indent: &str) -> String {
+    let names: Vec<&str> = shape.members.iter().map(|member| member.name.as_str()).collect();
+    let entry = |member: &Member| {
+        let lead = format!(
+            "{indent}* - `{}` ({}): ",
+            member.name,
+            type_of(&member.value_type())
+        );
+        let text = paragraphs(&member.description, &STYLE, &names).join(" ");
+        format!("{lead}{}", wrapped(&text, &format!("{indent}*   "), lead.len()))
+    };
+    shape.members.iter().map(entry).collect::<Vec<_>>().join("\n")
+}
+
+fn type_of(value: &Type<'_>) -> String {
+    match value {
+        Type::Any => "any JSON".to_owned(),
+        Type::Boolean => "boolean".to_owned(),
+        Type::Integer => "integer".to_owned(),
+        Type::Number => "number".to_owned(),
+        Type::Text => "string".to_owned(),
+        Type::Names(names) => names.join(", "),
+        Type::List(item) => format!("array of {}", type_of(item)),
+        Type::Map(item) => format!("object of {}", type_of(item)),
+        Type::Named(name) => (*name).to_owned(),
+        Type::OneOf(types) => types.iter().map(type_of).collect::<Vec<_>>().join(" or "),
+        Type::Object => "object".to_owned(),
+        Type::Optional(inner) => type_of(inner),
+    }
+}

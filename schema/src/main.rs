@@ -1,0 +1,24 @@
+//! Writes what the bindings derive from the engine's schemas: the types of Python and TypeScript, and the lists of options in
+//! the C header. `make generate` runs it in the root of the repository.
+
+mod c;
+mod python;
+mod shape;
+mod text;
+mod typescript;
+
+use std::{error::Error, fs, path::Path};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (shapes, choices) = (shape::shapes(), shape::choices());
+    let package = Path::new("bindings-python/python/stackwright");
+    fs::write(package.join("options.py"), python::options(&shapes))?;
+    fs::write(package.join("_results.py"), python::results(&shapes, &choices))?;
+    fs::write(
+        "bindings-node/lib/documents.ts",
+        typescript::module(&shapes, &choices),
+    )?;
+    let header = Path::new("include/stackwright.h");
+    fs::write(header, c::finished(&fs::read_to_string(header)?, &shapes)?)?;
+    Ok(())
+}

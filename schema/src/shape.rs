@@ -1,0 +1,198 @@
+//! The engine's schemas as objects with members, as the languages have them.
+
+use serde_json::{Map, Value};
+use stackwright::binding;
+
+/// An object of the schema.
+pub(crate) struct Shape {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) members: Vec<Member>,
+    /// Whether callers write it; the engine writes the others.
+    pub(crate) is_input: bool,
+}
+
+/// A member of an object.
+pub(crate) struct Member {
+    /// The name in `camelCase`.
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) schema: Map<String, Value>,
+    pub(crate) is_required: bool,
+}
+
+/// The type of a value.
+pub(crate) enum Type<'a> {
+    Any,
+    Boolean,
+    Integer,
+    Number,
+    Text,
+    Names(Vec<&'a str>),
+    List(Box<Type<'a>>),
+    Map(Box<Type<'a>>),
+    Named(&'a str),
+    /// One of several, each named by its branch.
+    OneOf(Vec<Type<'a>>),
+    /// An object without a name, by members.
+    Object,
+    /// The same, or null.
+    Optional(Box<Type<'a>>),
+}
+
+/// A text with a fixed set of values.
+pub(crate) struct Choice {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) values: Vec<String>,
+}
+
+/// Returns all texts with a fixed set of values.
+pub(crate) fn choices() -> Vec<Choice> {
+    let mut choices: Vec<Choice> = Vec::new();
+    let definitions = binding::schemas()
+        .into_iter()
+        .filter_map(|schema| schema.get("$defs")?.as_object());
+    for (name, definition) in definitions.flatten() {
+        let values = definition.as_object().map(type_of);
+        let is_known = choices.iter().any(|choice| choice.name == *name);
+        if let (false, Some(Type::Names(values))) = (is_known, values) {
+            choices.push(Choice {
+                name: name.clone(),
+                description: described(definition),
+                values: values.into_iter().map(str::to_owned).collect(),
+            });
+        }
+    }
+    choices
+}
+
+/// Returns all objects in the order of the engine, each after those that it names.
+pub(crate) fn shapes() -> Vec<Shape> {
+    let mut shapes: Vec<Shape> = Vec::new();
+    for schema in binding::schemas() {
+        let definitions = schema.get("$defs").and_then(Value::as_object);
+        let named = definitions.into_iter().flatten();
+        let named = named.map(|(name, definition)| (name.as_str(), definition));
+        let title = schema["title"].as_str().unwrap_or_default();
+        for (name, definition) in named.chain([(title, schema)]) {
+            let is_known = shapes.iter().any(|shape| shape.name == name);
+            if !is_known && definition.get("properties").is_some() {
+                shapes.push(shape(name, definition));
+            }
+        }
+    }
+    shapes
+}
+
+fn shape(name: &str, schema: &Value) -> Shape {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
+    let members = schema["properties"].as_object().into_iter().flatten();
+    Shape {
+        name: name.to_owned(),
+        description: described(schema),
+        members: members
+            .map(|(name, schema)| Member {
+                name: name.clone(),
+                description: described(schema),
+                schema: schema.as_object().cloned().unwrap_or_default(),
+                is_required: is_required(name),
+            })
+            .collect(),
+        is_input: schema.get("additionalProperties") == Some(&Value::Bool(false)),
+    }
+}
+
+/// Returns the description without what concerns Rust alone.
+fn described(schema: &Value) -> String {
+    let text = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    text.split("\n\n# Rust").next().unwrap_or_default().to_owned()
+}
+
+impl Member {
+    /// Returns the type that the member has in a language, where the schema cannot express it.
+    pub(crate) fn own_type(&self, language: &str) -> Option<&str> {
+        self.schema.get(&format!("x-{language}"))?.as_str()
+    }
+
+    pub(crate) fn value_type(&self) -> Type<'_> {
+        type_of(&self.schema)
+    }
+}
+
+fn type_of(schema: &Map<String, Value>) -> Type<'_> {
+    let child = |name: &str| {
+        schema
+            .get(name)
+            .and_then(Value::as_object)
+            .map_or(Type::Any, type_of)
+    };
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        return Type::Named(reference.rsplit('/').next().unwrap_or_default());
+    }
+    if let Some(names) = schema.get("enum").and_then(Value::as_array) {
+        return Type::Names(names.iter().filter_map(Value::as_str).collect());
+    }
+    if let Some(branches) = schema
+        .get("anyOf")
+        .or_else(|| schema.get("oneOf"))
+        .and_then(Value::as_array)
+    {
+        return one_of(branches);
+    }
+    let names: Vec<&str> = match schema.get("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => return Type::Any,
+    };
+    let value = match names.iter().find(|name| **name != "null").copied() {
+        Some("boolean") => Type::Boolean,
+        Some("integer") => Type::Integer,
+        Some("number") => Type::Number,
+        Some("string") => Type::Text,
+        Some("array") => Type::List(Box::new(child("items"))),
+        Some("object") if schema.contains_key("properties") => Type::Object,
+        Some("object") => Type::Map(Box::new(child("additionalProperties"))),
+        _ => Type::Any,
+    };
+    if names.contains(&"null") {
+        Type::Optional(Box::new(value))
+    } else {
+        value
+    }
+}
+
+fn one_of(branches: &[Value]) -> Type<'_> {
+    let is_null = |branch: &&Map<String, Value>| branch.get("type").is_some_and(|it| it == "null");
+    let objects = branches.iter().filter_map(Value::as_object);
+    let constants: Vec<&str> = objects.clone().flat_map(names_of).collect();
+    if !constants.is_empty() {
+        return Type::Names(constants);
+    }
+    let types = objects.clone().filter(|branch| !is_null(branch)).map(type_of);
+    let mut types: Vec<Type<'_>> = types.collect();
+    let is_optional = objects.into_iter().any(|branch| is_null(&branch));
+    let value = if types.len() == 1 {
+        types.remove(0)
+    } else {
+        Type::OneOf(types)
+    };
+    if is_optional {
+        Type::Optional(Box::new(value))
+    } else {
+        value
+    }
+}
+
+/// Returns the values of a branch that has only certain ones.
+fn names_of(branch: &Map<String, Value>) -> Vec<&str> {
+    let names = branch.get("enum").and_then(Value::as_array).into_iter().flatten();
+    names
+        .chain(branch.get("const"))
+        .filter_map(Value::as_str)
+        .collect()
+}
