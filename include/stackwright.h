@@ -1329,10 +1329,10 @@ void sw_stack_free(struct sw_stack_t *stack);
  *   Invokes do not count.
  * - `parallelDiff` (boolean): Accepted without effect: Check and Diff of different resources always run at the same
  *   time.
- * - `plan` (any JSON): The plan that constrains an update, a destroy, or a preview of one: the result of a preview,
- *   or a plan's document. Steps, inputs and options that the plan does not foresee are refused before a provider is
- *   called, and fail the operation. Plans do not record the options `retainOnDelete`, `deletedWith`,
- *   `replaceOnChanges` and `hideDiffs` of resources, nor plain reads: these may differ.
+ * - `plan` (object of any JSON or string): The plan that constrains an update, a destroy, or a preview of one: the
+ *   result of a preview, or a plan's document. Steps, inputs and options that the plan does not foresee are refused
+ *   before a provider is called, and fail the operation. Plans do not record the options `retainOnDelete`,
+ *   `deletedWith`, `replaceOnChanges` and `hideDiffs` of resources, nor plain reads: these may differ.
  * - `refresh` (boolean): Reads every resource before an update or a destroy.
  * - `refreshProgram` (boolean): A refresh runs the program: each resource is read when the program registers it, by a
  *   provider that is configured as the program says; the others are read at the end. With `refresh`, an update, or a
