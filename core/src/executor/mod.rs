@@ -191,7 +191,11 @@ impl Executor {
         states
     }
 
+    /// Publishes the record of a resource. An old copy is not published: its URN is that of the record in use.
     pub(crate) fn publish(&self, record: &StateRef) {
+        if record.state.delete {
+            return;
+        }
         self.published
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
