@@ -10,7 +10,10 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -38,8 +41,13 @@ const COUNT: usize = 6;
 /// Changes update most things; they replace number 1, and number 2 after it was deleted, and every provider.
 #[derive(Default)]
 struct Things {
-    deleted: Mutex<BTreeSet<Urn>>,
+    /// The number of creations; each has an id of its own, so that a resource can be told from its old copies.
+    created: AtomicUsize,
+    deleted: Mutex<Deleted>,
 }
+
+/// The things that were deleted, by URN and id.
+type Deleted = BTreeSet<(Urn, String)>;
 
 impl Provider for Things {
     async fn handshake(&self, _request: HandshakeRequest) -> ProviderResult<Capabilities> {
@@ -60,8 +68,9 @@ impl Provider for Things {
     }
 
     async fn create(&self, request: CreateRequest) -> ProviderResult<CreateResponse> {
+        let number = self.created.fetch_add(1, Ordering::Relaxed);
         Ok(CreateResponse {
-            id: format!("id-{}", request.name).into(),
+            id: format!("id-{}-{number}", request.name).into(),
             outputs: request.inputs,
             refresh_before_update: false,
         })
@@ -75,7 +84,8 @@ impl Provider for Things {
     }
 
     async fn delete(&self, request: DeleteRequest) -> ProviderResult<()> {
-        self.deleted.lock().unwrap().insert(request.urn);
+        let deleted = (request.urn, request.id.to_string());
+        self.deleted.lock().unwrap().insert(deleted);
         Ok(())
     }
 }
@@ -488,11 +498,14 @@ fn tell(before: &Snapshot, entries: &[Arc<JournalEntry>]) -> String {
     records.chain(entries).collect::<Vec<_>>().join("\n")
 }
 
-/// Tells whether a resource was deleted, itself or with that with which it is.
-fn is_deleted(before: &Snapshot, deleted: &BTreeSet<Urn>, state: &ResourceState) -> bool {
+/// Tells whether a resource was deleted, itself or with the resource that its `deletedWith` names. The deletion of an old
+/// copy of either does not count.
+fn is_deleted(before: &Snapshot, deleted: &Deleted, state: &ResourceState) -> bool {
     let host = state.options.deleted_with.as_ref();
-    let host = host.and_then(|host| before.resources.iter().find(|other| other.urn == *host));
-    deleted.contains(&state.urn) || host.is_some_and(|host| is_deleted(before, deleted, host))
+    let mut live = before.resources.iter().filter(|other| !other.delete);
+    let host = host.and_then(|host| live.find(|other| other.urn == *host));
+    deleted.contains(&(state.urn.clone(), state.id.to_string()))
+        || host.is_some_and(|host| is_deleted(before, deleted, host))
 }
 
 /// Returns a record with the plain names of all that it refers to: what is worked on may be renamed.

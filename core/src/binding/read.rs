@@ -92,9 +92,11 @@ impl Reader<'_> {
 
     fn object(&self, members: Map<String, Value>, schema: &Value, path: &str) -> Result<Map<String, Value>> {
         let known = schema.get("properties").and_then(Value::as_object);
-        let free = schema
-            .get("additionalProperties")
-            .filter(|free| free.is_object() || **free == Value::Bool(true));
+        let any = Value::Bool(true);
+        let free = match schema.get("additionalProperties") {
+            Some(Value::Bool(false)) => None,
+            free => Some(free.unwrap_or(&any)),
+        };
         let mut read = Map::new();
         for (name, value) in members {
             let property = known.and_then(|known| self.property(known, &name));
@@ -349,6 +351,16 @@ mod tests {
             refusal::<OperationOptions>(python, Language::Node)
                 .contains("did you mean \"localPolicyPacks\"?")
         );
+    }
+
+    #[test]
+    fn members_of_a_plan_are_the_document_s_own() {
+        for plan in [r#"{"resourcePlans": {"urn:a": {"steps": []}}}"#, r#""{}""#] {
+            let json = format!(r#"{{"plan": {plan}}}"#);
+            assert!(read::<OperationOptions>(json.as_bytes(), Language::Python, "up()").unwrap().plan.is_some());
+        }
+        let told = refusal::<OperationOptions>(r#"{"plan": []}"#, Language::Python);
+        assert!(told.starts_with("plan takes the result of a preview or a plan's document, not a list"), "{told}");
     }
 
     #[test]
