@@ -357,10 +357,18 @@ mod tests {
     fn members_of_a_plan_are_the_document_s_own() {
         for plan in [r#"{"resourcePlans": {"urn:a": {"steps": []}}}"#, r#""{}""#] {
             let json = format!(r#"{{"plan": {plan}}}"#);
-            assert!(read::<OperationOptions>(json.as_bytes(), Language::Python, "up()").unwrap().plan.is_some());
+            assert!(
+                read::<OperationOptions>(json.as_bytes(), Language::Python, "up()")
+                    .unwrap()
+                    .plan
+                    .is_some()
+            );
         }
         let told = refusal::<OperationOptions>(r#"{"plan": []}"#, Language::Python);
-        assert!(told.starts_with("plan takes the result of a preview or a plan's document, not a list"), "{told}");
+        assert!(
+            told.starts_with("plan takes the result of a preview or a plan's document, not a list"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -175,21 +175,9 @@ impl Executor {
         self.recorder.all_published()
     }
 
-<<<<<<< HEAD
-    /// Adds a resource that this run has registered or read.
+    /// Publishes the record of a resource, unless it is an old copy.
     pub(crate) fn publish(&self, record: &StateRef) {
         self.recorder.publish(record);
-=======
-    /// Publishes the record of a resource. An old copy is not published: its URN is that of the record in use.
-    pub(crate) fn publish(&self, record: &StateRef) {
-        if record.state.delete {
-            return;
-        }
-        self.published
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(record.state.urn.clone(), record.clone());
->>>>>>> gen
     }
 
     /// Sets the views of the records: those among `records`.

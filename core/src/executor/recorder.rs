@@ -34,8 +34,11 @@ impl Recorder {
         }
     }
 
-    /// Adds a resource that this run has registered or read.
+    /// Adds a resource that this run has registered or read. An old copy is not added: its URN is that of the record in use.
     pub(super) fn publish(&self, record: &StateRef) {
+        if record.state.delete {
+            return;
+        }
         let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
         published.insert(record.state.urn.clone(), record.clone());
     }
