@@ -29,15 +29,15 @@ pub(crate) enum Type<'a> {
     Number,
     Text,
     Names(Vec<&'a str>),
-    List(Box<Type<'a>>),
-    Map(Box<Type<'a>>),
+    List(Box<Self>),
+    Map(Box<Self>),
     Named(&'a str),
     /// One of several, each named by its branch.
-    OneOf(Vec<Type<'a>>),
+    OneOf(Vec<Self>),
     /// An object without a name, by members.
     Object,
     /// The same, or null.
-    Optional(Box<Type<'a>>),
+    Optional(Box<Self>),
 }
 
 /// A text with a fixed set of values.

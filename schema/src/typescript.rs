@@ -56,8 +56,8 @@ fn interface(shape: &Shape) -> String {
         let own = member.own_type("typescript").map(str::to_owned);
         let own = own.unwrap_or_else(|| match member.value_type() {
             // A member that is left out is absent.
-            Type::Optional(inner) if shape.is_input => type_of(&inner, shape.is_input),
-            other => type_of(&other, shape.is_input),
+            Type::Optional(inner) if shape.is_input => type_of(&inner),
+            other => type_of(&other),
         });
         let (prefix, mark) = match (shape.is_input, member.is_required) {
             (true, false) => ("", "?"),
@@ -87,7 +87,7 @@ fn comment(text: &str, indent: &str, names: &[&str]) -> String {
     )
 }
 
-fn type_of(value: &Type<'_>, is_input: bool) -> String {
+fn type_of(value: &Type<'_>) -> String {
     match value {
         Type::Any => "unknown".to_owned(),
         Type::Boolean => "boolean".to_owned(),
@@ -99,19 +99,15 @@ fn type_of(value: &Type<'_>, is_input: bool) -> String {
         }
         Type::List(item) => {
             let item = match &**item {
-                names @ (Type::Names(_) | Type::OneOf(_)) => format!("({})", type_of(names, is_input)),
-                other => type_of(other, is_input),
+                names @ (Type::Names(_) | Type::OneOf(_)) => format!("({})", type_of(names)),
+                other => type_of(other),
             };
             format!("readonly {item}[]")
         }
-        Type::Map(item) => format!("{{ readonly [name: string]: {} }}", type_of(item, is_input)),
+        Type::Map(item) => format!("{{ readonly [name: string]: {} }}", type_of(item)),
         Type::Named(name) => (*name).to_owned(),
-        Type::OneOf(types) => types
-            .iter()
-            .map(|it| type_of(it, is_input))
-            .collect::<Vec<_>>()
-            .join(" | "),
+        Type::OneOf(types) => types.iter().map(type_of).collect::<Vec<_>>().join(" | "),
         Type::Object => "{ readonly [member: string]: unknown }".to_owned(),
-        Type::Optional(inner) => format!("{} | null", type_of(inner, is_input)),
+        Type::Optional(inner) => format!("{} | null", type_of(inner)),
     }
 }
