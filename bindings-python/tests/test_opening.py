@@ -23,7 +23,7 @@ def test_a_stack_is_created_selected_or_either_and_errors_name_what_is_near(
                 await engine.select_stack("shop/dev", program)
             stack = await engine.create_stack("shop/dev", program)
             assert (await stack.up()).changes == {"create": 2}
-            with pytest.raises(sw.ConflictError, match="already exists"):
+            with pytest.raises(sw.ConflictError, match=r"already exists(.|\n)*hint: select_stack\(\) selects it"):
                 await engine.create_stack("shop/dev")
             assert await (await engine.select_stack("shop/dev")).outputs() == {}
             with pytest.raises(sw.NotFoundError, match=r"did you mean 'shop/dev'\?(.|\n)*hint: create_stack\(\) creates a stack$"):

@@ -68,6 +68,6 @@ console.log((await blue.up()).outputs);
 console.log("again:", (await blue.up()).changes);
 const controller = new AbortController();
 controller.abort();
-await stacks[1].up({ signal: controller.signal }).catch((error) => console.log("green:", error.code));
+await stacks[1].up({ signal: controller.signal }).catch((error) => console.log("green:", error.kind));
 console.log("destroyed:", (await blue.destroy()).changes);
 await engine.close();

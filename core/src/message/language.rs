@@ -17,7 +17,7 @@ pub enum Language {
 }
 
 /// The functions with which hints begin, as `name()`.
-const FUNCTIONS: &[&str] = &["create_stack"];
+const FUNCTIONS: &[&str] = &["create_stack", "select_stack", "create_or_select_stack"];
 
 impl Language {
     /// Returns a hint that names a function in this language's style. Functions stand at the beginning of hints.

@@ -126,6 +126,8 @@ impl StackStorage {
                 ErrorKind::Conflict,
                 format!("stack '{}' already exists", self.name.qualified()),
             )
+            .with_hint("select_stack() selects it")
+            .with_hint("create_or_select_stack() selects a stack that exists and creates one that does not")
         };
         if !check_layout(&self.store).await? {
             match self
