@@ -2,9 +2,9 @@
 # everything else in build and target.
 #
 #   make quickstart              builds, installs into .venv, runs the Python example and shows the steps
-#   make test                    everything, all faces
-#   make scenarios DIR= FACE=    plays a folder of stories through a face: rust, c, python or node; or relay: each
-#                                operation through another face, on one stack. SCOPE=binding keeps those that depend
+#   make test                    everything, all bindings
+#   make scenarios DIR= BINDING=    plays a folder of scenarios through a binding: rust, c, python or node; or relay: each
+#                                operation through another binding, on one stack. SCOPE=binding keeps those that depend
 #                                on the binding, SCOPE=sample also a part of the others, another one at each commit
 #   make hunt NAME= CASES=       property tests with new cases
 #   make bench ONLY=             measures, all or those figures whose names begin with ONLY
@@ -26,7 +26,7 @@ PYTHON ?= python3
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
 DIR ?= scenarios
-FACE ?= rust
+BINDING ?= rust
 SCOPE ?= all
 ONLY ?=
 
@@ -106,7 +106,7 @@ scenario-runner-c: c-library
 	$${CC:-cc} -std=c11 -O1 -Wall -Wextra -Wpedantic -Werror -Ibuild/c/include bindings-c/tests/scenario_runner.c \
 	    -o target/scenario_runner_c -Lbuild/c/lib -Wl,-rpath,$(CURDIR)/build/c/lib -lstackwright -lpthread
 
-# ---- Rust, and all faces ----
+# ---- Rust, and all bindings ----
 
 # The last line sums up what cargo says of each test binary. One test runs a program of the Python SDK, which .venv has.
 test-rust: $(VENV)/.complete
@@ -119,7 +119,7 @@ CASES ?= 10000
 hunt:
 	PROPTEST_RNG_SEED=$$(date +%s%N) PROPTEST_CASES=$(CASES) $(CARGO) test --package stackwright $(NAME)
 
-scenarios: scenarios-$(FACE)
+scenarios: scenarios-$(BINDING)
 
 .PHONY: scenarios-rust scenarios-c scenarios-python scenarios-node scenarios-relay
 # A part of the scenarios that do not depend on the binding; the number of commits picks it, so that it rotates.
@@ -129,27 +129,27 @@ PLAY = $(CARGO) run --quiet --package stackwright-testkit --profile $(PROFILE) -
 	--scope "$(if $(filter sample,$(SCOPE)),sample:$(SAMPLE),$(SCOPE))"
 
 scenarios-rust:
-	$(PLAY) --face rust
+	$(PLAY) --binding rust
 
 scenarios-c: scenario-runner-c
-	$(PLAY) --face c
+	$(PLAY) --binding c
 
 scenarios-python: install-python
-	$(PLAY) --face python --runner "$(VENV)/bin/python bindings-python/tests/scenario_runner.py"
+	$(PLAY) --binding python --runner "$(VENV)/bin/python bindings-python/tests/scenario_runner.py"
 
 scenarios-node: node
-	$(PLAY) --face node
+	$(PLAY) --binding node
 
-# What one face has left, another one goes on with.
+# What one binding has left, another one goes on with.
 scenarios-relay: scenario-runner-c install-python node
-	$(PLAY) --face relay --python $(VENV)/bin/python
+	$(PLAY) --binding relay --python $(VENV)/bin/python
 
 # Scenarios that depend on the binding run through all of them, the others through Rust and a sample through the relay.
 test-scenarios: scenarios-rust
-	$(MAKE) scenarios FACE=c SCOPE=binding
-	$(MAKE) scenarios FACE=python SCOPE=binding
-	$(MAKE) scenarios FACE=node SCOPE=binding
-	$(MAKE) scenarios FACE=relay SCOPE=sample
+	$(MAKE) scenarios BINDING=c SCOPE=binding
+	$(MAKE) scenarios BINDING=python SCOPE=binding
+	$(MAKE) scenarios BINDING=node SCOPE=binding
+	$(MAKE) scenarios BINDING=relay SCOPE=sample
 
 test: test-rust test-c test-python test-node test-scenarios
 
@@ -174,7 +174,7 @@ lint: $(VENV)/.complete node_modules/.package-lock.json
 # the list of the engine's exports. The documents come first, because the Node package is built from them. The stubs of the native Python
 # module are written by hand; a test checks them against the module.
 GENERATED := include/stackwright.h bindings-node/native.d.ts bindings-node/lib/documents.ts \
-	bindings-python/python/stackwright/_documents.py docs/api.txt
+	bindings-python/python/stackwright/options.py bindings-python/python/stackwright/_results.py docs/api.txt
 
 documents:
 	$(CARGO) run --quiet --package stackwright-c --example generate_header

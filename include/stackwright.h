@@ -606,12 +606,12 @@ typedef struct sw_engine_options_t {
   /**
    * JSON: an object with these members, of which only the store is required.
    *
-   * - `baseDirectory` (string): The folder below which relative folders of the store stand; the working directory
-   *   when left out.
+   * - `baseDirectory` (string): The folder against which relative folders of the store are resolved; the working
+   *   directory when left out.
    * - `passphrase` (string): Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not
    *   encrypted, and the reference engine's command opens a stack only while it has no secret.
    * - `plugins` (Plugins): Where plugins are searched, and which processes are kept.
-   * - `secrets` (SecretsSettings): The name and data that states keep of the host's own encryption, where the host
+   * - `secrets` (SecretsSettings): The name and data that states record for the host's own encryption, where the host
    *   passes one.
    * - `store` (string): The location of the states: `file:///absolute/folder`, `file://./relative/folder`
    *   (`file://relative/folder` is the same: there is no host in it) or `memory://`.
@@ -622,8 +622,7 @@ typedef struct sw_engine_options_t {
    *
    * - `cache` (string): A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last.
    * - `commands` (object of array of string or object): Commands that start plugins without an executable of their
-   *   own, by name. The command that serves the dynamic providers of the binding's language is preset where the SDK
-   *   is installed.
+   *   own, by name. In Python and Node the command that serves the dynamic providers of the SDK is preset.
    * - `directories` (array of string): Folders that hold executables of plugins; searched first, in this order.
    * - `ignoreVersions` (boolean): Uses the newest version in the cache, regardless of the required one.
    * - `path` (string): A list of folders in the form of the variable `PATH`, searched next.
@@ -1136,8 +1135,8 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  * - `op` (StepOp): What the step does: `create`, `update`, `delete`, `same`, `replace`, `create-replacement`…
  * - `status` (StepStatus): How the step ended: `planned` in a preview; `refused` where it was not tried (a failed
  *   check, a missing plugin, a duplicate URN, a policy), `failed` where nothing was changed, `partially_failed` where
- *   the resource exists all the same, `unknown` where the effect of the step is not known: a pending operation stands
- *   for it in the state.
+ *   the resource exists all the same, `unknown` where the effect of the step is not known: the state records a
+ *   pending operation.
  * - `type` (string): The type of the resource.
  * - `urn` (string): The URN of the resource.
  *
@@ -1151,7 +1150,7 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  *
  * Members of a diagnostic:
  *
- * - `message` (string): The text for people.
+ * - `message` (string): The message to display.
  * - `messageArguments` (object of any JSON): The arguments of a message with a code, by name.
  * - `messageCode` (string): The stable name of the message, where it has one: `target_not_found` for instance.
  * - `referenceMessage` (string): The text that the reference engine gives such a message, for tools that match on it.
@@ -1160,11 +1159,11 @@ sw_status_t sw_operation_next_event_async(const struct sw_operation_t *operation
  *
  * Members of an error:
  *
- * - `class` (string): The class of the kind, which says who can do something about it.
+ * - `class` (string): The class of the kind, which groups kinds by their remedy.
  * - `configKey` (string): The configuration key that is missing or wrong.
  * - `hints` (array of string): What the caller can do, in the style of the caller's language.
  * - `kind` (string): The stable name of the kind: `invalid_input`, `conflict`, `provider`…
- * - `message` (string): The text for people.
+ * - `message` (string): The message to display.
  * - `messageArguments` (object of any JSON): The arguments of a message with a code, by name.
  * - `messageCode` (string): The stable name of the message, where it has one: `target_not_found` for instance.
  * - `phase` (string): The phase that failed: `check`, `diff`, `create`…
@@ -1195,7 +1194,7 @@ sw_status_t sw_operation_result(const struct sw_operation_t *operation,
 
 /**
  * Gives the state that an operation left, also one that failed or was cancelled, as a deployment document that
- * `sw_stack_import` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
+ * `sw_stack_import_deployment` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
  * before it read the state, or so that nobody knows what is saved of it.
  *
  * The document is written at each call, and costs nothing where nobody asks; waits for nobody, so that callbacks may
@@ -1210,7 +1209,7 @@ sw_status_t sw_operation_deployment(const struct sw_operation_t *operation,
  *
  * With a state in the settings, `"deployment": {"version": 3, "deployment": {…}}`, the stack lives in memory, apart from the
  * engine's store, which may have another stack of the same name: neither `create` nor history apply, and each operation leaves the new
- * state as `sw_operation_deployment` gives it. It is checked as `sw_stack_import` checks it. `{}` is a new stack.
+ * state as `sw_operation_deployment` gives it. It is checked as `sw_stack_import_deployment` checks it. `{}` is a new stack.
  *
  * `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
  * "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop",
@@ -1304,18 +1303,18 @@ void sw_stack_free(struct sw_stack_t *stack);
  * - `debug` (boolean): Includes diagnostics of the severity `debug` in the events.
  * - `destroyProgram` (boolean): A destroy runs the program, which determines how providers are configured. Then
  *   everything is deleted, the resources that the program registers included.
- * - `disableOutputValues` (boolean): Hides from programs that the monitor understands output values.
+ * - `disableOutputValues` (boolean): Does not announce output values to programs.
  * - `disableProviderPreview` (boolean): Previews show inputs as outputs, and never call Create and Update of a
  *   package's provider.
- * - `disableResourceReferences` (boolean): Hides from programs that the monitor understands resource references.
+ * - `disableResourceReferences` (boolean): Does not announce resource references to programs.
  * - `dryRun` (boolean): Computes the steps without running them: nothing is created, changed, deleted or written.
  * - `excludeDependents` (boolean): Resources that depend on an excluded one are excluded, too. Without `excludes` it
  *   has no effect.
  * - `excludes` (array of string): URNs of resources that the operation leaves as they are, globs as in `targets`.
  *   Without effect beside targets.
  * - `experimental` (boolean): Accepted without effect: no behaviour depends on it.
- * - `generatePlan` (boolean): Writes the steps down as a plan, with its document. Left out, previews of updates keep
- *   a plan without a document, which can constrain an update of the same process; `false` keeps none.
+ * - `generatePlan` (boolean): Records the steps as a plan, with its document. Left out, previews of updates keep a
+ *   plan without a document, which can constrain an update of the same process; `false` keeps none.
  * - `holdSession` (boolean): Keeps the monitor and the providers after the result, until the operation is released or
  *   its last handle is dropped. Registrations that failed or came too late stay unanswered until then.
  * - `ignoreProtect` (boolean): Deletes and replaces protected resources, too.
@@ -1355,10 +1354,10 @@ void sw_stack_free(struct sw_stack_t *stack);
  *   effect.
  * - `targetSnippets` (array of any JSON): Not supported: an operation with it is refused before it begins. The only
  *   snippets that the operation works on.
- * - `targets` (array of string): URNs of the only resources that the operation works on. In a glob, `*` stands for
- *   any text without a colon and `**` for any text. A resource that is not selected keeps its record (a component
- *   still publishes outputs), or is not created: its outputs are unknown then. Providers and the stack itself are
- *   always selected. A target that matches no resource fails the operation.
+ * - `targets` (array of string): URNs of the only resources that the operation works on. In a glob, `*` matches any
+ *   text without a colon and `**` any text. A resource that is not selected keeps its record (a component still
+ *   publishes outputs), or is not created: its outputs are unknown then. Providers and the stack itself are always
+ *   selected. A target that matches no resource fails the operation.
  * - `useLegacyDiff` (boolean): Compares inputs before providers are called for a diff.
  * - `useLegacyRefreshDiff` (boolean): A refresh reports the differences of outputs, without calling providers for a
  *   diff.
@@ -1391,10 +1390,10 @@ sw_status_t sw_stack_start(const struct sw_stack_t *stack,
 /**
  * Gives the state as a deployment document (JSON). Its secrets stay encrypted unless they are to be shown.
  */
-sw_status_t sw_stack_export(const struct sw_stack_t *stack,
-                            bool show_secrets,
-                            struct sw_bytes_t **deployment,
-                            struct sw_error_t **error);
+sw_status_t sw_stack_export_deployment(const struct sw_stack_t *stack,
+                                       bool show_secrets,
+                                       struct sw_bytes_t **deployment,
+                                       struct sw_error_t **error);
 
 /**
  * Gives the stack's outputs as a JSON object. Its secrets are readable, as marked values.
@@ -1413,9 +1412,9 @@ sw_status_t sw_stack_history(const struct sw_stack_t *stack,
 /**
  * Replaces the state by a deployment document. One that is not valid leaves the state as it was.
  */
-sw_status_t sw_stack_import(const struct sw_stack_t *stack,
-                            struct sw_bytes_view_t deployment,
-                            struct sw_error_t **error);
+sw_status_t sw_stack_import_deployment(const struct sw_stack_t *stack,
+                                       struct sw_bytes_view_t deployment,
+                                       struct sw_error_t **error);
 
 #ifdef __cplusplus
 }  // extern "C"

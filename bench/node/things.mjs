@@ -1,4 +1,4 @@
-/** What the measurements of the Node face share: a provider that does nothing, folders, and how figures are printed. */
+/** What the measurements of the Node binding share: a provider that does nothing, folders, and how figures are printed. */
 import * as fs from "node:fs";
 import * as path from "node:path";
 

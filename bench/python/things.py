@@ -1,4 +1,4 @@
-"""What the measurements of the Python face share: a provider that does nothing, and how figures are printed."""
+"""What the measurements of the Python binding share: a provider that does nothing, and how figures are printed."""
 
 from __future__ import annotations
 

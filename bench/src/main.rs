@@ -2,7 +2,7 @@
 //!
 //! An argument selects the figures whose names begin with it, or that a whole family of such figures would print.
 
-/// What the faces allocate with.
+/// What the bindings allocate with.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

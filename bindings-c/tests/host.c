@@ -206,7 +206,7 @@ static void the_host_encrypts_secrets_itself(void)
     CHECK(vault.encrypted == encrypted);
     sw_bytes_free(document);
     sw_operation_free(updated);
-    OK(sw_stack_export(stack, false, &document, &error));
+    OK(sw_stack_export_deployment(stack, false, &document, &error));
     expect_at(document, "/deployment/secrets_providers/type", "\"vault\"");
     expect_at(document, "/deployment/secrets_providers/state/key", "\"none\"");
     CHECK(strstr(sw_bytes_data(document), "2retnuh") && !strstr(sw_bytes_data(document), "hunter2"));
@@ -300,7 +300,7 @@ static void a_stack_has_an_encryption_of_its_own(void)
         OK(sw_stack_open(engine, sw_text(names[index]), sw_text("{\"secrets\": {\"kind\": \"vault\", \"state\": {\"key\": 7}}}"),
                          &program, &stack, &error));
         sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
-        OK(sw_stack_export(stack, false, &document, &error));
+        OK(sw_stack_export_deployment(stack, false, &document, &error));
         snprintf(sealed, sizeof sealed, "sealed for %s", names[index]);
         expect_at(document, "/deployment/secrets_providers/type", "\"vault\"");
         expect_at(document, "/deployment/secrets_providers/state/key", "7");
@@ -315,7 +315,7 @@ static void a_stack_has_an_encryption_of_its_own(void)
     /* Without the setting a stack has the encryption of the engine. */
     OK(sw_stack_open(engine, sw_text("shop/c"), sw_text(""), &program, &stack, &error));
     sw_bytes_free(operate(stack, SW_OPERATION_UPDATE, SW_STATUS_OK));
-    OK(sw_stack_export(stack, false, &document, &error));
+    OK(sw_stack_export_deployment(stack, false, &document, &error));
     expect_at(document, "/deployment/secrets_providers/type", "\"passphrase\"");
     sw_bytes_free(document);
     sw_stack_free(stack);

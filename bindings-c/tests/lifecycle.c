@@ -100,9 +100,9 @@ static void a_stack_lives_through_all_operations(void)
         CHECK(provider.updates == 1);
         sw_bytes_free(result);
 
-        OK(sw_stack_export(stack, false, &result, &error));
+        OK(sw_stack_export_deployment(stack, false, &result, &error));
         expect_at(result, "/version", "3");
-        OK(sw_stack_import(stack, sw_bytes_view(result), &error));
+        OK(sw_stack_import_deployment(stack, sw_bytes_view(result), &error));
         sw_bytes_free(result);
         sw_bytes_free(operate(stack, SW_OPERATION_REFRESH, SW_STATUS_OK));
         FAILS(sw_stack_remove(stack, false, &error), SW_STATUS_CONFLICT, "");

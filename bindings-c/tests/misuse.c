@@ -55,8 +55,8 @@ static void null_is_told_or_allowed_everywhere(void)
     FAILS(sw_engine_stacks(NULL, none, &bytes, &error), SW_STATUS_MISUSE, "engine is null");
     FAILS(sw_stack_open(NULL, none, none, NULL, &stack, &error), SW_STATUS_MISUSE, "engine is null");
     FAILS(sw_stack_start(NULL, 0, none, NULL, &operation, &error), SW_STATUS_MISUSE, "stack is null");
-    FAILS(sw_stack_export(NULL, false, &bytes, &error), SW_STATUS_MISUSE, "stack is null");
-    FAILS(sw_stack_import(NULL, none, &error), SW_STATUS_MISUSE, "stack is null");
+    FAILS(sw_stack_export_deployment(NULL, false, &bytes, &error), SW_STATUS_MISUSE, "stack is null");
+    FAILS(sw_stack_import_deployment(NULL, none, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_stack_outputs(NULL, &bytes, &error), SW_STATUS_MISUSE, "stack is null");
     FAILS(sw_stack_history(NULL, NULL, &error), SW_STATUS_MISUSE, "place");
     FAILS(sw_stack_remove(NULL, true, &error), SW_STATUS_MISUSE, "stack is null");
@@ -104,13 +104,13 @@ static void bad_texts_and_documents_are_named(void)
     sw_stack_t *stack = NULL;
     sw_operation_t *operation = NULL;
 
-    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "settings");
+    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "the options of an engine are not JSON");
     options.settings = sw_text("{\"stor\": \"memory://\"}");
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "stor");
     options.settings = sw_text("{\"store\": \"carrier-pigeon://coop\"}");
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "carrier-pigeon");
     options.settings = sw_text("{\"store\": \"memory://\", \"plugins\": {\"poolCapacity\": -1}}");
-    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "the capacity of the pool of plugins");
+    FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "plugins.poolCapacity takes a whole number");
     options.settings = sw_text("{\"store\": \"memory://\", \"passphrase\": \"\"}");
     FAILS(sw_engine_new(&options, &engine, &error), SW_STATUS_INVALID_INPUT, "the passphrase of the engine is empty");
     options.settings = sw_text("{\"store\": \"memory://\"}");
@@ -137,7 +137,7 @@ static void bad_texts_and_documents_are_named(void)
     OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error));
     FAILS(sw_stack_start(stack, 99, sw_text(""), NULL, &operation, &error), SW_STATUS_MISUSE, "99");
     FAILS(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text("{\"paralel\": 1}"), NULL, &operation, &error), SW_STATUS_INVALID_INPUT, "paralel");
-    FAILS(sw_stack_import(stack, sw_text("not a deployment"), &error), sw_error_kind(error), "");
+    FAILS(sw_stack_import_deployment(stack, sw_text("not a deployment"), &error), sw_error_kind(error), "");
     OK(sw_stack_start(stack, SW_OPERATION_UPDATE, sw_text(""), NULL, &operation, &error));
     FAILS(sw_operation_wait(operation, NULL, &error), SW_STATUS_INVALID_INPUT, "program");
     sw_operation_free(operation);

@@ -30,7 +30,7 @@ static void what_a_remote_program_registers_is_made_and_told(const sw_engine_t *
     OK(sw_stack_outputs(stack, &document, &error));
     expect_at(document, "/color", "\"blue\"");
     sw_bytes_free(document);
-    OK(sw_stack_export(stack, false, &document, &error));
+    OK(sw_stack_export_deployment(stack, false, &document, &error));
     expect_at(document, "/deployment/resources/2/urn", "\"urn:pulumi:remote::shop::test:index:Thing::far\"");
     expect_at(document, "/deployment/resources/2/inputs/color", "\"blue\"");
     sw_bytes_free(document);

@@ -1,5 +1,5 @@
 /*
- * Plays behaviour stories through the C face: the actor of scenarios/PROTOCOL.md. It forwards the director's lines to
+ * Plays scenarios through the C binding: the actor of scenarios/PROTOCOL.md. It forwards the director's lines to
  * the engine and the engine's calls to the director, and judges nothing. Values pass through as they are.
  */
 #define _GNU_SOURCE
@@ -593,17 +593,17 @@ static int handle(sw_runtime_t *runtime, sw_bytes_view_t line)
     sw_status_t status;
     int more = 1;
     if (!strcmp(name, "hello")) {
-        say("{\"id\": %s, \"ok\": {\"face\": \"c\", \"references\": \"resolved\"}}", number);
+        say("{\"id\": %s, \"ok\": {\"binding\": \"c\", \"references\": \"resolved\"}}", number);
     } else if (!strcmp(name, "open")) {
         open_stack(runtime, number, line);
     } else if (!strcmp(name, "importState")) {
         document = json_at(line, "/deployment");
         struct opened *opened = opened_at(line);
-        status = sw_stack_import(opened ? opened->stack : NULL, sw_bytes_view(document), &error);
+        status = sw_stack_import_deployment(opened ? opened->stack : NULL, sw_bytes_view(document), &error);
         answer(number, status, error);
     } else if (!strcmp(name, "exportState")) {
         struct opened *opened = opened_at(line);
-        status = sw_stack_export(opened ? opened->stack : NULL, true, &document, &error);
+        status = sw_stack_export_deployment(opened ? opened->stack : NULL, true, &document, &error);
         if (status == SW_STATUS_OK)
             say("{\"id\": %s, \"ok\": %s}", number, sw_bytes_data(document));
         else

@@ -139,7 +139,7 @@ static void the_host_fetches_remote_assets_and_a_failure_leaves_a_state(void)
     sw_error_free(error), error = NULL;
     sw_bytes_free(result);
     sw_operation_free(operation);
-    OK(sw_stack_export(stack, false, &document, &error));
+    OK(sw_stack_export_deployment(stack, false, &document, &error));
     expect_at(document, "/version", "3");
     CHECK(strstr(sw_bytes_data(document), "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824") != NULL);
     sw_bytes_free(document);
@@ -162,7 +162,7 @@ static void stacks_are_created_selected_or_either(void)
           SW_STATUS_NOT_FOUND, "no stack named 'shop/dev' found");
     /* Without a program the stack is created by what first writes it. */
     OK(sw_stack_open(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error));
-    FAILS(sw_stack_export(stack, false, &document, &error), SW_STATUS_NOT_FOUND, "no stack named 'shop/dev' found");
+    FAILS(sw_stack_export_deployment(stack, false, &document, &error), SW_STATUS_NOT_FOUND, "no stack named 'shop/dev' found");
     sw_stack_free(stack);
     FAILS(sw_engine_select_stack(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error), SW_STATUS_NOT_FOUND,
           "shop/dev");
@@ -172,7 +172,7 @@ static void stacks_are_created_selected_or_either(void)
     FAILS(sw_engine_create_stack(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error), SW_STATUS_CONFLICT,
           "already exists");
     OK(sw_engine_select_stack(engine, sw_text("shop/dev"), sw_text(""), NULL, &stack, &error));
-    OK(sw_stack_export(stack, false, &document, &error));
+    OK(sw_stack_export_deployment(stack, false, &document, &error));
     expect_at(document, "/version", "3");
     sw_bytes_free(document);
     sw_stack_free(stack);

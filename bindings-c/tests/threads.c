@@ -145,7 +145,7 @@ static void expect_own_things(const struct one_of_many *one, int things)
     int seen = 0, records = 0;
     snprintf(own, sizeof own, "\"urn:pulumi:s%d::shop::", one->number);
     snprintf(number, sizeof number, "%d", one->number);
-    OK(sw_stack_export(one->stack, false, &document, &error));
+    OK(sw_stack_export_deployment(one->stack, false, &document, &error));
     for (;; records++) {
         snprintf(pointer, sizeof pointer, "/deployment/resources/%d/urn", records);
         sw_bytes_t *urn = json_at(sw_bytes_view(document), pointer);

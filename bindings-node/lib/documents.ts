@@ -44,13 +44,36 @@ export type StepStatus =
     | "partially_failed"
     | "unknown";
 
-/** How much a `Diagnostic` matters; the names are those of the event log. */
+/** The severity of a `Diagnostic`; the names are those of the event log. */
 export type Severity =
     | "debug"
     | "info"
     | "info#err"
     | "warning"
     | "error";
+
+/** The names of the members of Plugins. */
+export const PLUGINS_MEMBERS = [
+    "cache",
+    "commands",
+    "directories",
+    "ignoreVersions",
+    "path",
+    "poolAgeLimit",
+    "poolCapacity",
+    "poolIdleLimit",
+    "waitsForRegistrations",
+] as const;
+
+/** The names of the members of EngineSettings. */
+export const ENGINE_SETTINGS_MEMBERS = [
+    "baseDirectory",
+    "passphrase",
+    "plugins",
+    "secrets",
+    "store",
+    "trustedPeers",
+] as const;
 
 /** A policy pack. A name or a path is required. */
 export interface PolicyPack {
@@ -104,11 +127,11 @@ export interface OperationOptions {
      * resources that the program registers included.
      */
     destroyProgram?: boolean;
-    /** Hides from programs that the monitor understands output values. */
+    /** Does not announce output values to programs. */
     disableOutputValues?: boolean;
     /** Previews show inputs as outputs, and never call Create and Update of a package's provider. */
     disableProviderPreview?: boolean;
-    /** Hides from programs that the monitor understands resource references. */
+    /** Does not announce resource references to programs. */
     disableResourceReferences?: boolean;
     /** Computes the steps without running them: nothing is created, changed, deleted or written. */
     dryRun?: boolean;
@@ -121,8 +144,8 @@ export interface OperationOptions {
     /** Accepted without effect: no behaviour depends on it. */
     experimental?: boolean;
     /**
-     * Writes the steps down as a plan, with its document. Left out, previews of updates keep a plan without a
-     * document, which can constrain an update of the same process; `false` keeps none.
+     * Records the steps as a plan, with its document. Left out, previews of updates keep a plan without a document,
+     * which can constrain an update of the same process; `false` keeps none.
      */
     generatePlan?: boolean;
     /**
@@ -190,9 +213,9 @@ export interface OperationOptions {
      */
     targetSnippets?: readonly unknown[];
     /**
-     * URNs of the only resources that the operation works on. In a glob, `*` stands for any text without a colon and
-     * `**` for any text. A resource that is not selected keeps its record (a component still publishes outputs), or
-     * is not created: its outputs are unknown then. Providers and the stack itself are always selected. A target that
+     * URNs of the only resources that the operation works on. In a glob, `*` matches any text without a colon and
+     * `**` any text. A resource that is not selected keeps its record (a component still publishes outputs), or is
+     * not created: its outputs are unknown then. Providers and the stack itself are always selected. A target that
      * matches no resource fails the operation.
      */
     targets?: readonly string[];
@@ -220,8 +243,8 @@ export interface Plugins {
     /** A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last. */
     cache?: string;
     /**
-     * Commands that start plugins without an executable of their own, by name. The command that serves the dynamic
-     * providers of the binding's language is preset where the SDK is installed.
+     * Commands that start plugins without an executable of their own, by name. In Python and Node the command that
+     * serves the dynamic providers of the SDK is preset.
      */
     commands?: { readonly [name: string]: readonly string[] | { readonly [member: string]: unknown } };
     /** Folders that hold executables of plugins; searched first, in this order. */
@@ -277,8 +300,7 @@ export interface Step {
     /**
      * How the step ended: `planned` in a preview; `refused` where it was not tried (a failed check, a missing plugin,
      * a duplicate URN, a policy), `failed` where nothing was changed, `partially_failed` where the resource exists
-     * all the same, `unknown` where the effect of the step is not known: a pending operation stands for it in the
-     * state.
+     * all the same, `unknown` where the effect of the step is not known: the state records a pending operation.
      */
     readonly status: StepStatus;
     /** The type of the resource. */
@@ -289,7 +311,7 @@ export interface Step {
 
 /** A message that was emitted during an operation. */
 export interface Diagnostic {
-    /** The text for people. */
+    /** The message to display. */
     readonly message: string;
     /** The arguments of a message with a code, by name. */
     readonly messageArguments: { readonly [name: string]: unknown } | null;

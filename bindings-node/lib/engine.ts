@@ -1,7 +1,7 @@
 /** The engine: where states live, what encrypts them, and who provides what. */
 import { Bridge } from "./bridge";
 import { checkMembers, type Checks, flag, text, where } from "./checks";
-import type { Plugins } from "./documents";
+import { ENGINE_SETTINGS_MEMBERS, type Plugins, PLUGINS_MEMBERS } from "./documents";
 import { awaited, guarded, InvalidInputError, NotFoundError } from "./errors";
 import {
     type Autonamer,
@@ -132,6 +132,11 @@ export interface StackOptions {
     referencePassphrases?: { readonly [stack: string]: string };
 }
 
+/** Reads members by name, so that inherited ones and those with getters count. */
+function membersOf<T extends object, K extends string & keyof T>(options: T, names: readonly K[]): Partial<Pick<T, K>> {
+    return Object.fromEntries(names.map((name) => [name, options[name]])) as Partial<Pick<T, K>>;
+}
+
 const SDK_CHECK: Checks = {
     sdk: where((value) => typeof value === "string" || value instanceof URL, "a path or a URL"),
 };
@@ -171,7 +176,7 @@ export class Engine {
     #closed = false;
 
     constructor(options: EngineOptions) {
-        options = given(options);
+        options = given(options ?? ({} as EngineOptions));
         requireObject("providers", options.providers);
         requireFunction("resolver", options.resolver);
         requireFunction("fetch", options.fetch);
@@ -189,9 +194,17 @@ export class Engine {
             refuseClass(name, provider);
         }
         const bridge = new Bridge();
-        const { providers, resolver, installer, stackReader, secrets, fetch, autonamer, sdk, ...settings } = options;
-        const plugins = { ...settings.plugins, commands: { ...dynamicProviders(sdk), ...settings.plugins?.commands } };
-        const document = { ...settings, plugins, baseDirectory: settings.baseDirectory ?? process.cwd() };
+        const { providers, resolver, installer, stackReader, secrets, fetch, autonamer, sdk, ...unread } = options;
+        const plugins = { ...options.plugins, ...membersOf(options.plugins ?? {}, PLUGINS_MEMBERS) };
+        requireObject("plugins.commands", plugins.commands ?? undefined);
+        const document = {
+            // Unknown names are refused by the engine.
+            ...unread,
+            ...membersOf(options, ENGINE_SETTINGS_MEMBERS),
+            secrets: undefined,
+            plugins: { ...plugins, commands: { ...dynamicProviders(sdk), ...plugins.commands } },
+            baseDirectory: options.baseDirectory ?? process.cwd(),
+        };
         this.#bridge = bridge;
         this.#native = guarded(
             () =>

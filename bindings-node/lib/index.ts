@@ -105,6 +105,7 @@ export {
     secret,
     Unknown,
     type UnknownKind,
+    unwrap,
 } from "./values";
 export { fromPlainJson, toPlainJson } from "./json";
 export {

@@ -113,7 +113,7 @@ export class Result {
 
     /**
      * Returns the state that the operation left, also one that failed or was cancelled, as a deployment document, which
-     * `Stack.import` and the option `deployment` of `Engine.stack` take; secrets in it are encrypted. It is written at each call. Undefined for a preview, and for an
+     * `Stack.importDeployment` and the option `deployment` of `Engine.stack` take; secrets in it are encrypted. It is written at each call. Undefined for a preview, and for an
      * operation that failed before it read the state, or so that nobody knows what is saved of it.
      * @throws {SecretsError} The operation could not encrypt what it was to save.
      */

@@ -4,15 +4,20 @@ import { checkMembers, flag } from "./checks";
 import { awaited, guarded, InvalidInputError, type StackwrightError } from "./errors";
 import { jsonOf } from "./json";
 import type { Native } from "./native";
-import { Operation, type OperationOptions, Result } from "./operation";
+import { type Deployment, Operation, type OperationOptions, type Plan, Result } from "./operation";
 import { described, given, refuseUnknown, requireFunction, requireOptions } from "./options";
 import { addProgram, type AnyProgram } from "./program";
-import type { PropertyMap } from "./values";
+import { type PropertyMap, unwrap } from "./values";
 
 /** Options of operations that run a program. */
 export interface ProgramOptions extends OperationOptions {
     /** Another program than the stack's own. */
     program?: AnyProgram;
+}
+
+/** Tells a plan from options: it is a result, a text, or an object with the plans of resources. */
+function isPlan(value: Result | Plan | string | ProgramOptions): value is Result | Plan | string {
+    return typeof value === "string" || value instanceof Result || (typeof value === "object" && value !== null && "resourcePlans" in value);
 }
 
 /** Returns the options that are given, and refuses those that cannot be acted on, before anything happens. */
@@ -54,6 +59,14 @@ export function documentOf(document: string | object, what = "the deployment doc
     return typeof document === "string" ? document : jsonOf(document, what);
 }
 
+/** Returns the option `showSecrets` of a call, and refuses others. */
+function showsSecrets(what: string, options: { showSecrets?: boolean }): boolean {
+    options = given(options);
+    refuseUnknown(what, options, { showSecrets: true });
+    checkMembers(options, { showSecrets: flag }, what);
+    return options.showSecrets ?? false;
+}
+
 /** A stack: a named state, and the program that says what it is to be. */
 export class Stack {
     readonly #native: Native.Stack;
@@ -91,9 +104,22 @@ export class Stack {
         return this.#start("update", options, "preview");
     }
 
-    /** Brings the stack to what its program says; with `plan`, to nothing else than what that foresees. */
-    up(options: ProgramOptions = {}): Operation {
-        return this.#start("update", options, "up");
+    /**
+     * Brings the stack to what its program says.
+     * @param plan Constrains the update: the result of a preview, or a plan's document, parsed or as text. It is the option `plan`.
+     */
+    up(options?: ProgramOptions): Operation;
+    up(plan: Result | Plan | string, options?: ProgramOptions): Operation;
+    up(first: Result | Plan | string | ProgramOptions = {}, second: ProgramOptions = {}): Operation {
+        if (!isPlan(first)) {
+            return this.#start("update", first, "up");
+        }
+        const options = given(second);
+        requireOptions("up()", options);
+        if (options.plan !== undefined) {
+            throw new InvalidInputError("up() was given two plans");
+        }
+        return this.#start("update", { ...options, plan: first }, "up");
     }
 
     /**
@@ -112,22 +138,22 @@ export class Stack {
         return this.#start("destroy", options, "destroy");
     }
 
-    /** Returns the state as a deployment document (JSON); secrets stay encrypted unless they are to be shown. */
-    export(options: { showSecrets?: boolean } = {}): Promise<string> {
-        options = given(options);
-        refuseUnknown("export()", options, { showSecrets: true });
-        checkMembers(options, { showSecrets: flag }, "export()");
-        return awaited(() => this.#native.export(options.showSecrets ?? false));
+    /** Returns the state as a deployment document; secrets stay encrypted unless they are to be shown. */
+    async exportDeployment(options: { showSecrets?: boolean } = {}): Promise<Deployment> {
+        const showSecrets = showsSecrets("exportDeployment()", options);
+        return JSON.parse(await awaited(() => this.#native.export(showSecrets))) as Deployment;
     }
 
     /** Replaces the state by a deployment document, parsed or as text. */
-    import(document: string | object): Promise<void> {
+    importDeployment(document: string | object): Promise<void> {
         return awaited(() => this.#native.import(documentOf(document)));
     }
 
-    /** Returns the stack's outputs, with secrets wrapped. */
-    async outputs(): Promise<PropertyMap> {
-        return (await awaited(() => this.#native.outputs())) as PropertyMap;
+    /** Returns the stack's outputs; secret ones are wrapped unless they are to be shown. */
+    async outputs(options: { showSecrets?: boolean } = {}): Promise<PropertyMap> {
+        const showSecrets = showsSecrets("outputs()", options);
+        const outputs = (await awaited(() => this.#native.outputs())) as PropertyMap;
+        return showSecrets ? (unwrap(outputs) as PropertyMap) : outputs;
     }
 
     /** Returns the history, newest first. */
@@ -159,7 +185,7 @@ export class Stack {
         this.#requireOpen();
         options = checked(`${called}()`, options);
         const { signal, onEvent, program, plan, ...given } = options;
-        const rest = called === "preview" ? { ...given, dryRun: true } : given;
+        const rest = called === "preview" ? { ...given, dryRun: given.dryRun ?? true } : given;
         const asked = kind === "update" ? undefined : (`${kind}Program` as const);
         if (program !== undefined && asked !== undefined && options[asked] !== true) {
             throw new InvalidInputError(`${called}() runs a program only with ${asked}: true`);

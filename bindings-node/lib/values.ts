@@ -154,6 +154,20 @@ export function containsUnknown(value: PropertyValue): boolean {
     return Object.values(value as PropertyMap).some(containsUnknown);
 }
 
+/** Returns a value with its secrets in the clear. */
+export function unwrap(value: PropertyValue): PropertyValue {
+    if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) {
+        return value;
+    }
+    if (brandOf(value) !== undefined) {
+        return isSecret(value) ? unwrap(value.value) : value;
+    }
+    if (Array.isArray(value)) {
+        return value.map(unwrap);
+    }
+    return Object.fromEntries(Object.entries(value as PropertyMap).map(([name, member]) => [name, unwrap(member)]));
+}
+
 /**
  * Returns the number of a value's class; `undefined` for plain values.
  * @internal

@@ -89,7 +89,7 @@ impl Stack {
     /// Returns the state as a deployment document.
     #[napi]
     pub async fn export(&self, show_secrets: bool) -> Result<String> {
-        let document = self.stack.export(show_secrets).await;
+        let document = self.stack.export_deployment(show_secrets).await;
         document
             .and_then(|text| {
                 String::from_utf8(text).map_err(|_| Error::internal("the deployment document is not a text"))
@@ -100,7 +100,7 @@ impl Stack {
     /// Replaces the state by a deployment document.
     #[napi]
     pub async fn import(&self, document: String) -> Result<()> {
-        let imported = self.stack.import(document.as_bytes()).await;
+        let imported = self.stack.import_deployment(document.as_bytes()).await;
         imported.map_err(|error| errors::to_napi(&error))
     }
 

@@ -60,7 +60,7 @@ test("entries of a journal say what was left out, skipped, or found by a refresh
     assert.deepEqual(others, []);
     assert.deepEqual(skipped.state.inputs, { content: 0 });
     assert.ok(skipped.new === undefined && skipped.removed === undefined && skipped.resultOp === "same");
-    assert.ok(!(await stack.export()).includes(`${THING}::c"`));
+    assert.ok(!JSON.stringify(await stack.exportDeployment()).includes(`${THING}::c"`));
     provider.things.delete([...provider.things.keys()].find((id) => id.startsWith("b-")));
     for (const refreshProgram of [true, undefined]) {
         heard = [];
@@ -174,8 +174,8 @@ test("a host encrypts and decrypts secrets itself", async (t) => {
     const config = { token: secret("hunter2") };
     const stack = await memoryEngine(new Memory(), { store, secrets }).stack("shop/dev", { program, config });
     await stack.up();
-    const exported = await stack.export();
-    const { deployment } = JSON.parse(exported);
+    const { deployment } = await stack.exportDeployment();
+    const exported = JSON.stringify(deployment);
     assert.deepEqual(deployment.secrets_providers, { type: "reversing", state: { key: "none" } });
     assert.ok(batches > 0 && exported.includes("2retnuh") && !exported.includes("hunter2"));
     // Another engine opens it; one without the host's functions says what it lacks.

@@ -46,7 +46,7 @@ test("every option that becomes JSON is checked", async () => {
     const engine = memoryEngine(new Memory());
     const stack = await engine.stack("shop/dev", { program });
     const x = new Set(["hidden"]);
-    await refused(() => stack.import({ version: 3, deployment: { resources: [{ inputs: { x } }] } }),
+    await refused(() => stack.importDeployment({ version: 3, deployment: { resources: [{ inputs: { x } }] } }),
         /^the deployment document\.deployment\.resources\[0\]\.inputs\.x: a Set cannot be written as JSON$/);
     await refused(() => engine.stack("shop/other", { program, deployment: { x } }), /^deployment\.x: a Set cannot be/);
     await refused(() => stack.up({ plan: { x } }), /^options\.plan\.x: a Set cannot be/);

@@ -52,7 +52,6 @@ test("options that nobody could act on are refused before anything happens", asy
         [{ plan: null }, /generatePlan: true/],
         [{ plan: preview.plan }, /generatePlan: true/],
         [{ plan: stack.preview() }, /await the preview first/],
-        [preview, /\{ plan: result \}/],
         [{ targets: "a" }, /targets takes a list of URNs or globs, not a string, in the options of up\(\)/],
         [{ targets: ["a", 5] }, /targets\[1\] takes a string, not a number/],
         [{ parallel: 5e9 }, /parallel takes a whole number from 0 to 2147483647, not 5000000000/],
@@ -68,10 +67,12 @@ test("options that nobody could act on are refused before anything happens", asy
         assert.equal(failure.kind, "invalid_input", failure.stack);
         assert.match(failure.message, message);
     }
+    assert.match((await refusal(() => stack.preview(preview))).message, /\{ plan: result \}/);
+    assert.match((await refusal(() => stack.up(preview, { plan: preview }))).message, /given two plans/);
     assert.equal((await refusal(() => stack.preview({ dryRun: false }))).kind, "invalid_input");
     assert.equal((await refusal(() => stack.remove({ forse: true }))).kind, "invalid_input");
     assert.match((await refusal(() => stack.remove({ force: 1 }))).message, /force takes true or false, not a number, in the options of remove/);
-    assert.match((await refusal(() => stack.export({ showSecrets: "no" }))).message, /showSecrets takes true or false, not a string/);
+    assert.match((await refusal(() => stack.exportDeployment({ showSecrets: "no" }))).message, /showSecrets takes true or false, not a string/);
     assert.equal((await refusal(() => engine.stack("shop/b", { organization: 5 }))).kind, "invalid_input");
     assert.equal(provider.things.size, 0);
     assert.equal((await stack.up({ dryRun: true })).changes.create, 2);
@@ -122,12 +123,12 @@ test("a state is imported as an object, and what cannot be one is refused withou
     const provider = new Memory();
     const stack = await memoryEngine(provider).stack("shop/dev", { program: oneThing });
     await stack.up();
-    const state = JSON.parse(await stack.export({ showSecrets: true }));
-    await stack.import(state);
+    const state = await stack.exportDeployment({ showSecrets: true });
+    await stack.importDeployment(state);
     assert.equal((await stack.up()).changes.same, 2);
     state.deployment.pending_operations = "wrong";
     for (const document of [state, undefined, 5]) {
-        const failure = await refusal(() => stack.import(document));
+        const failure = await refusal(() => stack.importDeployment(document));
         assert.notEqual(failure.kind, "internal", failure.message);
         assert.doesNotMatch(failure.message, /hidden-from-all/);
     }
@@ -188,7 +189,7 @@ test("an option that is null is not given, as one that is undefined", async () =
     const operation = ["signal", "onEvent", "program", "targets", "parallel", "refresh", "message", "localPolicyPacks"];
     const result = await stack.up(nothing(operation));
     assert.equal(result.changes.create, 5);
-    await stack.export({ showSecrets: null });
+    await stack.exportDeployment({ showSecrets: null });
     await stack.destroy(null);
     await stack.remove({ force: null });
     assert.match((await refusal(() => new Engine({ store: null }))).message, /the options of an engine lack store/);

@@ -19,7 +19,7 @@ const THING = "mem:index:Thing";
 
 /** Reads the records of a stack. */
 async function records(stack) {
-    const { deployment } = JSON.parse(await stack.export({ showSecrets: true }));
+    const { deployment } = await stack.exportDeployment({ showSecrets: true });
     return deployment.resources ?? [];
 }
 
@@ -201,8 +201,8 @@ test("unknowns of a preview stay unknown through apply, and secrets stay secret"
     const { secret: exported } = await stack.outputs();
     assert.ok(exported instanceof Secret);
     assert.equal(exported.value, "HUNTER2");
-    assert.ok(!(await stack.export()).includes("hunter2"), "a state has no secret in the clear");
-    assert.ok((await stack.export({ showSecrets: true })).includes("hunter2"));
+    assert.ok(!JSON.stringify(await stack.exportDeployment()).includes("hunter2"), "a state has no secret in the clear");
+    assert.ok(JSON.stringify(await stack.exportDeployment({ showSecrets: true })).includes("hunter2"));
 });
 
 test("functions are called, and their results are usable", async () => {
@@ -419,7 +419,7 @@ test("a create that returns nothing is told with what was expected", async () =>
         /answer to create can not be read: it returned undefined, expected an object with an id/,
     );
     // What it has done is not known then, and must not be forgotten.
-    const { deployment } = JSON.parse(await stack.export());
+    const { deployment } = await stack.exportDeployment();
     assert.deepEqual(deployment.pending_operations?.map((pending) => pending.type), ["creating"]);
 });
 
@@ -485,7 +485,7 @@ test("an aborted signal cancels: what runs finishes, what waits is told, and the
     const names = (await records(stack)).map(({ urn }) => urn.split("::").at(-1));
     assert.ok(names.includes("first"), "what was made is recorded");
     assert.ok(!names.includes("second"));
-    assert.deepEqual(await error.result.deployment(), JSON.parse(await stack.export()));
+    assert.deepEqual(await error.result.deployment(), await stack.exportDeployment());
     await stack.up();
 });
 
@@ -546,14 +546,15 @@ test("what one engine writes, another with the same passphrase reads", async (t)
     await written.up();
     const read = await memoryEngine(provider, { store }).stack("shop/dev", { create: false, program });
     assert.equal((await read.outputs()).s.value, "hunter2");
+    assert.deepEqual(await read.outputs({ showSecrets: true }), { s: "hunter2" });
     assert.equal((await read.up()).changes.same, 2);
-    const document = await read.export();
+    const document = await read.exportDeployment();
     const copy = await memoryEngine(provider, { store }).stack("shop/copy");
     const wrong = memoryEngine(provider, { store, passphrase: "other" });
     const error = await failureOf(wrong.stack("shop/dev"));
     assert.equal(error.kind, "decrypt");
     assert.match(error.message, /stack 'shop\/dev': incorrect passphrase/);
-    assert.ok(document.includes("resources"));
+    assert.ok(document.deployment.resources);
     assert.equal(copy.name, "shop/copy");
 });
 
@@ -577,7 +578,7 @@ test("a stack has a passphrase or an encryption of its own, and names the passph
     const secrets = { kind: "reversed", encrypt: reversed, decrypt: reversed };
     const own = await engine.stack("shop/own", { program: exporting, secrets });
     await own.up();
-    assert.equal(JSON.parse(await own.export()).deployment.secrets_providers.type, "reversed");
+    assert.equal((await own.exportDeployment()).deployment.secrets_providers.type, "reversed");
     await assert.rejects(engine.stack("a/b", { passphrase: "" }), /passphrase of a stack is empty/);
     await assert.rejects(engine.stack("a/b", { referencePassphrases: { "a/c": 1 } }), /reference passphrase of "a\/c"/);
 });
@@ -592,7 +593,7 @@ test("encrypted configuration of a file is read with its salt before there is a 
     const stack = await engine.stack("fixtures/dev", { program, config, encryptionSalt });
     await stack.preview();
     assert.equal((await stack.up()).outputs.keys.value, '{"a":["b",1]}');
-    const { secrets_providers: secrets } = JSON.parse(await stack.export()).deployment;
+    const { secrets_providers: secrets } = (await stack.exportDeployment()).deployment;
     assert.deepEqual(secrets.state, { salt: encryptionSalt });
     const wrong = await memoryEngine(new Memory(), { passphrase: "x" }).stack("fixtures/dev", { program, config, encryptionSalt });
     const error = await failureOf(wrong.preview());
@@ -606,12 +607,12 @@ test("a state is exported, and imported again", async () => {
     const program = (context) => void context.resource(THING, "a", { content: "x" });
     const stack = await engine.stack("shop/dev", { program });
     await stack.up();
-    const document = await stack.export();
-    await stack.import(JSON.stringify({ version: 3, deployment: { manifest: {}, resources: [] } }));
+    const document = await stack.exportDeployment();
+    await stack.importDeployment(JSON.stringify({ version: 3, deployment: { manifest: {}, resources: [] } }));
     assert.deepEqual(await records(stack), []);
-    await stack.import(document);
+    await stack.importDeployment(document);
     assert.equal((await records(stack)).length, 3);
-    assert.equal((await failureOf(stack.import("nonsense"))).kind, "state");
+    assert.equal((await failureOf(stack.importDeployment("nonsense"))).kind, "state");
 });
 
 test("a resolver says who serves a package", async () => {
@@ -649,12 +650,12 @@ test("a result has the state that its operation left", async () => {
     assert.equal(await (await stack.preview()).deployment(), undefined);
     const result = await stack.up();
     const deployment = await result.deployment();
-    assert.deepEqual(deployment, JSON.parse(await stack.export()));
+    assert.deepEqual(deployment, await stack.exportDeployment());
     assert.ok(!JSON.stringify(deployment).includes("hunter2"));
     const destroyed = await (await stack.destroy()).deployment();
     assert.equal(destroyed.deployment.resources, undefined);
-    await stack.import(deployment);
-    assert.deepEqual(await (await stack.refresh()).deployment(), JSON.parse(await stack.export()));
+    await stack.importDeployment(deployment);
+    assert.deepEqual(await (await stack.refresh()).deployment(), await stack.exportDeployment());
     const refused = (await failureOf(stack.up({ snippets: [{}] }))).result;
     assert.equal(await refused.deployment(), undefined);
 });
@@ -669,11 +670,11 @@ test("an update is held to its preview, or to a saved plan", async () => {
     const urn = preview.steps.find((step) => step.type === THING).urn;
     assert.deepEqual(preview.plan.resourcePlans[urn].steps, ["create"]);
     content = "other";
-    await assert.rejects(stack.up({ plan: preview }), /`content` was to become one and is to be other/);
-    await assert.rejects(stack.up({ plan: JSON.stringify(preview.plan) }), FailedError);
+    await assert.rejects(stack.up(preview), /`content` was to become one and is to be other/);
+    await assert.rejects(stack.up(JSON.stringify(preview.plan)), FailedError);
     assert.equal(provider.things.size, 0);
     content = "one";
-    const updated = await stack.up({ plan: JSON.parse(JSON.stringify(preview.plan)) });
+    const updated = await stack.up(JSON.parse(JSON.stringify(preview.plan)), { message: "as planned" });
     assert.equal(updated.changes.create, 1);
     assert.equal(updated.plan, undefined);
     assert.throws(() => stack.up({ plan: updated }), /the result has no plan/);

@@ -1,5 +1,5 @@
 /**
- * Plays behaviour stories through the Node face: an actor that only forwards, as scenarios/PROTOCOL.md describes it.
+ * Plays scenarios through the Node binding: an actor that only forwards, as scenarios/PROTOCOL.md describes it.
  * Lines of JSON come in and go out; what the director asks goes through the package's public API.
  */
 import { createInterface } from "node:readline";
@@ -243,7 +243,7 @@ function newEngine({ store, passphrase, packages, waitsForRegistrations, limits,
 }
 
 const asked = {
-    hello: () => ({ face: "node", references: "native", plans: "kept" }),
+    hello: () => ({ binding: "node", references: "native", plans: "kept" }),
     async open(message) {
         const { project, stack: name, config, deployment } = message;
         engine ??= newEngine(message);
@@ -256,10 +256,10 @@ const asked = {
         return {};
     },
     async importState({ stack, deployment }) {
-        await stacks.get(stack).import(JSON.stringify(deployment));
+        await stacks.get(stack).importDeployment(JSON.stringify(deployment));
         return {};
     },
-    exportState: async ({ stack }) => JSON.parse(await stacks.get(stack).export({ showSecrets: true })),
+    exportState: async ({ stack }) => await stacks.get(stack).exportDeployment({ showSecrets: true }),
     async start({ stack, operation: kind, options, number, planOf, deployment: wantsDeployment }) {
         const held = planOf === undefined ? {} : { plan: results.get(planOf) };
         const operation = stacks.get(stack)[kind === "update" ? "up" : kind]({ ...options, ...held });

@@ -64,7 +64,7 @@ test("a program lives its life without any socket", async () => {
         ),
     );
     assert.equal((await stack.up()).changes.same, 4);
-    const { deployment } = JSON.parse(await stack.export());
+    const { deployment } = await stack.exportDeployment();
     const group = deployment.resources.find(({ type }) => type === "mem:index:Group");
     assert.ok(group.outputs.size !== undefined, "a component's outputs are registered");
     await stack.destroy();

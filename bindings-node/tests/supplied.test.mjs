@@ -48,7 +48,7 @@ for (const [name, form] of [
         assert.ok(error instanceof FailedError, error.kind);
         const left = await error.result.deployment();
         assert.deepEqual(things(left), ["a", "b", "c"]);
-        assert.deepEqual(left, JSON.parse(await stack.export()));
+        assert.deepEqual(left, await stack.exportDeployment());
         assert.ok(!JSON.stringify(left).includes("opensesame") && JSON.stringify(left).includes("ciphertext"));
         assert.deepEqual(await stack.history(), []);
 
@@ -74,12 +74,12 @@ test("a stack of the store and those of the host do not see each other", async (
     const engine = memoryEngine();
     const stored = await engine.stack("shop/dev", { program: making("stored") });
     await stored.up();
-    const before = await stored.export();
+    const before = await stored.exportDeployment();
     const opened = ["one", "other"].map((name) => engine.stack("shop/dev", { program: making(name), deployment: {} }));
     const results = await Promise.all((await Promise.all(opened)).map((stack) => stack.up()));
     const left = await Promise.all(results.map((result) => result.deployment()));
     assert.deepEqual(left.map(things), [["one"], ["other"]]);
-    assert.equal(await stored.export(), before);
+    assert.deepEqual(await stored.exportDeployment(), before);
 });
 
 test("a wrong passphrase for the secrets of a deployment is an error when the stack is opened", async () => {

@@ -74,7 +74,10 @@ impl Engine {
             let document = member("document")?;
             binding::read(document.extract()?, Language::Python, "an engine").or_raise(py)?
         };
-        let base = document.base_directory.unwrap_or_default();
+        let base = match document.base_directory {
+            Some(base) => base,
+            None => std::env::current_dir()?,
+        };
         let store = stackwright::store::open(&document.store, &base, &core).or_raise(py)?;
         let mut secrets: Arc<dyn SecretsProvider> = match document.passphrase {
             Some(passphrase) => Arc::new(PassphraseProvider::new(passphrase, core.clone())),

@@ -1,6 +1,6 @@
 //! The native half of the Python package `stackwright`: thin objects over the engine, no engine logic.
 //!
-//! The public face is the typed Python package around it; nothing here is meant to be used directly.
+//! The public interface is the typed Python package around it; nothing here is meant to be used directly.
 
 mod gate;
 mod errors;

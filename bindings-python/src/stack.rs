@@ -96,7 +96,7 @@ impl Stack {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         let stack = self.stack.clone();
-        let work = async move { stack.export(show_secrets).await };
+        let work = async move { stack.export_deployment(show_secrets).await };
         self.settle(py, work, Ticket::new(completions, callback), |py, bytes| {
             Ok(PyBytes::new(py, &bytes).into_any().unbind())
         })
@@ -111,7 +111,7 @@ impl Stack {
         callback: Py<PyAny>,
     ) -> PyResult<()> {
         let stack = self.stack.clone();
-        let work = async move { stack.import(&document).await };
+        let work = async move { stack.import_deployment(&document).await };
         self.settle(py, work, Ticket::new(completions, callback), |py, ()| {
             Ok(py.None())
         })

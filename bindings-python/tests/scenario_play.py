@@ -1,4 +1,4 @@
-"""One run of a story's program: what the director asks of it, by the names of this face."""
+"""One run of a scenario's program: what the director asks of it, by the names of this binding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Play:
         self.finished: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
 
     def refer(self, value: Any) -> Any:
-        """Puts the face's own outputs and values in the place of what a message has for them."""
+        """Puts the binding's own outputs and values in the place of what a message has for them."""
         if isinstance(value, list):
             return [self.refer(item) for item in value]
         if not isinstance(value, dict):
@@ -53,7 +53,7 @@ class Play:
         return output
 
     def options(self, goal: Message) -> Message:
-        """Returns the options of a goal by the face's names."""
+        """Returns the options of a goal by the binding's names."""
         options: Message = {}
         for name, value in goal.items():
             if name in ("type", "name", "custom", "inputs", "id", "propertyDependencies"):

@@ -1,4 +1,4 @@
-"""A provider of this face whose every method is answered by the director of stories."""
+"""A provider of this binding whose every method is answered by the director of scenarios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python face's actor for behaviour stories: forwards between the director and the public API, and judges nothing.
+"""The Python binding's actor for scenarios: forwards between the director and the public API, and judges nothing.
 
 The protocol is described in ``scenarios/PROTOCOL.md``: one JSON object on each line of standard input and output.
 """
@@ -22,7 +22,7 @@ from scenario_wire import Message, Questions, Wire, failure
 
 
 class Actor:
-    """Plays stories, one after the other."""
+    """Plays scenarios, one after the other."""
 
     def __init__(self) -> None:
         self.wire = Wire()
@@ -65,7 +65,7 @@ class Actor:
     def begin(self, message: Message) -> Awaitable[Any]:
         match message["do"]:
             case "hello":
-                return now({"face": "python", "references": "native", "plans": "kept"})
+                return now({"binding": "python", "references": "native", "plans": "kept"})
             case "open":
                 return self.open(message)
             case "importState":

@@ -1,4 +1,4 @@
-"""What is said between the director and this face's actor: lines, values, failures, and questions of providers."""
+"""What is said between the director and this binding's actor: lines, values, failures, and questions of providers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """One stack from preview to destroy, on real files, by three kinds of provider: a class of this process, the SDK's dynamic
-resources, and a plugin process in Go. The same story through the SDK, through the package's own API, and in turn."""
+resources, and a plugin process in Go. The same scenario through the SDK, through the package's own API, and in turn."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def dynamic_file(name: str, path: Path, content: str) -> Any:
     return DynamicFile(DynamicFiles(), name, {"path": str(path), "content": content, "process": None})
 
 
-class Story:
+class Scenario:
     """A folder with a place for each kind of provider, and what the program wants there at the moment."""
 
     def __init__(self, folder: Path, plugin: Path, kinds: tuple[str, ...]) -> None:
@@ -219,11 +219,11 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     loop.close()
 
 
-def play_async(story: Story, loop: asyncio.AbstractEventLoop, program: Callable[[str], sw.Program]) -> None:
-    """Plays a story with the async API; ``program`` says which one each verb runs with."""
+def play_async(scenario: Scenario, loop: asyncio.AbstractEventLoop, program: Callable[[str], sw.Program]) -> None:
+    """Plays a scenario with the async API; ``program`` says which one each verb runs with."""
 
     async def run(verb: str) -> sw.Result:
-        stack = await engine.stack("shop/dev", program(verb), config=story.config)
+        stack = await engine.stack("shop/dev", program(verb), config=scenario.config)
         result: sw.Result = await getattr(stack, verb)()
         return result
 
@@ -231,9 +231,9 @@ def play_async(story: Story, loop: asyncio.AbstractEventLoop, program: Callable[
         stack = await engine.stack("shop/dev")
         return records_of(await stack.export_deployment(show_secrets=True))
 
-    engine = sw.Engine(**story.engine)
+    engine = sw.Engine(**scenario.engine)
     try:
-        story.play(
+        scenario.play(
             lambda verb: loop.run_until_complete(run(verb)),
             lambda: loop.run_until_complete(records()),
         )
@@ -244,41 +244,41 @@ def play_async(story: Story, loop: asyncio.AbstractEventLoop, program: Callable[
 def test_an_sdk_program_with_three_kinds_of_providers(
     tmp_path: Path, gofiles: Path, loop: asyncio.AbstractEventLoop
 ) -> None:
-    story = Story(tmp_path, gofiles, (HOST, DYNAMIC, PLUGIN))
-    play_async(story, loop, lambda _verb: story.sdk_program)
-    assert story.processes and os.getpid() not in story.processes
-    for process in story.processes:
+    scenario = Scenario(tmp_path, gofiles, (HOST, DYNAMIC, PLUGIN))
+    play_async(scenario, loop, lambda _verb: scenario.sdk_program)
+    assert scenario.processes and os.getpid() not in scenario.processes
+    for process in scenario.processes:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
 
 
 def test_a_program_of_the_own_api(tmp_path: Path, gofiles: Path, loop: asyncio.AbstractEventLoop) -> None:
-    story = Story(tmp_path, gofiles, (HOST, PLUGIN))
-    play_async(story, loop, lambda _verb: story.own_program)
+    scenario = Scenario(tmp_path, gofiles, (HOST, PLUGIN))
+    play_async(scenario, loop, lambda _verb: scenario.own_program)
 
 
 def test_a_program_of_the_own_api_without_async(tmp_path: Path, gofiles: Path) -> None:
-    story = Story(tmp_path, gofiles, (HOST, PLUGIN))
-    with sync.Engine(**story.engine) as engine:
-        stack = engine.stack("shop/dev", story.own_program_without_async, config=story.config)
+    scenario = Scenario(tmp_path, gofiles, (HOST, PLUGIN))
+    with sync.Engine(**scenario.engine) as engine:
+        stack = engine.stack("shop/dev", scenario.own_program_without_async, config=scenario.config)
 
         def run(verb: str) -> sw.Result:
             result: sw.Result = getattr(stack, verb)()
             return result
 
-        story.play(run, lambda: records_of(stack.export_deployment(show_secrets=True)))
+        scenario.play(run, lambda: records_of(stack.export_deployment(show_secrets=True)))
 
 
 def test_the_sdk_and_the_own_api_take_turns_at_one_stack(
     tmp_path: Path, gofiles: Path, loop: asyncio.AbstractEventLoop
 ) -> None:
-    story = Story(tmp_path, gofiles, (HOST, PLUGIN))
+    scenario = Scenario(tmp_path, gofiles, (HOST, PLUGIN))
     turns = 0
 
     def program(_verb: str) -> sw.Program:
         nonlocal turns
         turns += 1
         # The preview and everything that the own API finds done was the SDK's doing.
-        return story.sdk_program if turns <= 2 else story.own_program
+        return scenario.sdk_program if turns <= 2 else scenario.own_program
 
-    play_async(story, loop, program)
+    play_async(scenario, loop, program)

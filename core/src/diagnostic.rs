@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{message::Text, urn::Urn};
 
-/// How much a [`Diagnostic`] matters; the names are those of the event log.
+/// The severity of a [`Diagnostic`]; the names are those of the event log.
 #[derive(
     Clone,
     Copy,
@@ -19,7 +19,7 @@ use crate::{message::Text, urn::Urn};
     serde::Deserialize,
 )]
 pub enum Severity {
-    /// For those who look for a fault.
+    /// Details for debugging.
     #[serde(rename = "debug")]
     Debug,
     /// Worth reading.

@@ -23,7 +23,7 @@ macro_rules! error_kinds {
         }
 
         impl ErrorKind {
-            /// Every kind, in the order of the codes: the table that each language's face is checked against.
+            /// Every kind, in the order of the codes: the table that each language's binding is checked against.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
             /// Returns the stable integer of the C ABI.

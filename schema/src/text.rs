@@ -45,7 +45,8 @@ fn styled(text: &str, style: &Style, members: &[&str]) -> String {
 }
 
 fn cased(name: &str, style: &Style, members: &[&str], is_link: bool) -> String {
-    let is_member = is_link
+    let is_type = name.starts_with(char::is_uppercase);
+    let is_member = (is_link && !is_type)
         || members
             .iter()
             .any(|member| *member == name || snake_case(member) == name);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{
     shape::{Choice, Shape, Type},
-    text::{Style, paragraphs, wrapped},
+    text::{Style, paragraphs, snake_case, wrapped},
 };
 
 const STYLE: Style = Style {
@@ -12,6 +12,8 @@ const STYLE: Style = Style {
     is_python: false,
 };
 
+/// Objects of which the names of the members are listed.
+const LISTED: &[&str] = &["EngineSettings", "Plugins"];
 /// Objects that other code of the package represents.
 const OMITTED: &[&str] = &["EngineSettings", "SecretsSettings", "ErrorFacts"];
 
@@ -41,10 +43,29 @@ pub(crate) fn module(shapes: &[Shape], choices: &[Choice]) -> String {
             values.concat()
         )
     });
+    let lists = shapes
+        .iter()
+        .filter(|shape| LISTED.contains(&shape.name.as_str()));
+    let aliases = lists.fold(aliases, |module, shape| format!("{module}\n{}", list(shape)));
     let shapes = shapes
         .iter()
         .filter(|shape| !OMITTED.contains(&shape.name.as_str()));
     shapes.fold(aliases, |module, shape| format!("{module}\n{}", interface(shape)))
+}
+
+/// Writes the names of an object's members.
+fn list(shape: &Shape) -> String {
+    let names: Vec<_> = shape
+        .members
+        .iter()
+        .map(|member| format!("    \"{}\",\n", member.name))
+        .collect();
+    let constant = snake_case(&shape.name).trim_start_matches('_').to_uppercase();
+    format!(
+        "/** The names of the members of {}. */\nexport const {constant}_MEMBERS = [\n{}] as const;\n",
+        shape.name,
+        names.concat()
+    )
 }
 
 fn interface(shape: &Shape) -> String {

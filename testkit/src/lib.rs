@@ -1,8 +1,8 @@
-//! Test tools of Stackwright: behaviour stories as data, a provider and a program that follow a script, a faulty store.
+//! Test tools of Stackwright: scenarios as data, a provider and a program that follow a script, a faulty store.
 //!
-//! A *story* (`scenarios/README.md`) says what a program registers, how its providers answer, which operations run and
+//! A *scenario* (`scenarios/README.md`) says what a program registers, how its providers answer, which operations run and
 //! what must come of it. The [`director`] plays it against an *actor*: a process, or a task, that holds an engine
-//! behind one of its faces and only forwards calls (`scenarios/PROTOCOL.md`). [`actor`] is the one of the Rust face.
+//! behind one of its bindings and only forwards calls (`scenarios/PROTOCOL.md`). [`actor`] is the one of the Rust binding.
 
 pub mod actor;
 pub mod check;
@@ -12,6 +12,6 @@ pub mod policy;
 pub mod provider;
 pub mod script;
 pub mod store;
-pub mod story;
+pub mod scenario;
 pub mod trace;
 pub mod value;

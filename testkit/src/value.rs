@@ -1,4 +1,4 @@
-//! Values of stories: plain JSON with `$secret`, `$unknown`, `$asset` and `$archive`, and the engine's plain JSON form.
+//! Values of scenarios: plain JSON with `$secret`, `$unknown`, `$asset` and `$archive`, and the engine's plain JSON form.
 
 use serde_json::{Map, Value, json};
 
@@ -20,25 +20,25 @@ const UNKNOWNS: [&str; 7] = [
     "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
 ];
 
-/// Wraps a value as secret, in the form of stories.
+/// Wraps a value as secret, in the form of scenarios.
 #[must_use]
 pub fn secret(value: Value) -> Value {
     json!({ "$secret": value })
 }
 
-/// Returns the value that is not known yet, in the form of stories.
+/// Returns the value that is not known yet, in the form of scenarios.
 #[must_use]
 pub fn unknown() -> Value {
     json!({ "$unknown": true })
 }
 
-/// Tells whether a value in the form of stories is not known yet.
+/// Tells whether a value in the form of scenarios is not known yet.
 #[must_use]
 pub fn is_unknown(value: &Value) -> bool {
     value.get("$unknown").is_some()
 }
 
-/// Tells whether an unknown is anywhere in a value in the form of stories.
+/// Tells whether an unknown is anywhere in a value in the form of scenarios.
 #[must_use]
 pub fn contains_unknown(value: &Value) -> bool {
     match value {
@@ -79,7 +79,7 @@ pub fn tells_openly(value: &Value, secret: &str) -> bool {
     }
 }
 
-/// Gathers every secret text in a value in the form of stories.
+/// Gathers every secret text in a value in the form of scenarios.
 pub fn collect_secrets(value: &Value, texts: &mut Vec<String>) {
     match value {
         Value::Array(values) => values.iter().for_each(|value| collect_secrets(value, texts)),
@@ -105,7 +105,7 @@ fn collect_texts(value: &Value, texts: &mut Vec<String>) {
     }
 }
 
-/// Turns the form of stories into the engine's plain JSON form.
+/// Turns the form of scenarios into the engine's plain JSON form.
 #[must_use]
 pub fn to_plain(value: &Value) -> Value {
     match value {
@@ -149,7 +149,7 @@ fn to_plain_fields(value: &Value) -> Value {
     }
 }
 
-/// Turns the engine's plain JSON form, or that of an export that shows secrets, into the form of stories.
+/// Turns the engine's plain JSON form, or that of an export that shows secrets, into the form of scenarios.
 #[must_use]
 pub fn from_plain(value: &Value) -> Value {
     match value {

@@ -5,8 +5,8 @@
 use stackwright_testkit::{
     check::check,
     director::{Answers, Observation},
+    scenario::{Expectation, OperationKind},
     script::{CallOutcome, CallRecord},
-    story::{Expectation, OperationKind},
 };
 
 use serde_json::{Value, json};

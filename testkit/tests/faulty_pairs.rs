@@ -24,9 +24,9 @@ use stackwright::{
 };
 use stackwright_testkit::{
     provider::{Script, ScriptedProvider},
+    scenario::{PACKAGE, PackageScript},
     script::{Providers, Scene},
     store::{Fault, FaultyStore},
-    story::{PACKAGE, PackageScript},
 };
 
 /// What an operation does.
@@ -118,7 +118,7 @@ impl Shaken {
         let document = match act {
             Act::Import => {
                 let stack = self.open(Arc::clone(&self.store)).await.unwrap();
-                stack.export(true).await.unwrap()
+                stack.export_deployment(true).await.unwrap()
             }
             _ => Vec::new(),
         };
@@ -129,7 +129,7 @@ impl Shaken {
             Act::Destroy => OperationKind::Destroy,
             Act::Import => {
                 let succeeded = match self.open(Arc::clone(&faulty) as _).await {
-                    Ok(stack) => stack.import(&document).await.is_ok(),
+                    Ok(stack) => stack.import_deployment(&document).await.is_ok(),
                     Err(_) => false,
                 };
                 return Performed {

@@ -15,9 +15,9 @@ use stackwright::{
 };
 use stackwright_testkit::{
     provider::{Script, ScriptedProvider},
+    scenario::{PACKAGE, PackageScript},
     script::{Providers, Scene},
     store::{Fault, FaultyStore},
-    story::{PACKAGE, PackageScript},
 };
 
 /// Registers `a`, `b` after it, and `c` after that.

@@ -1,4 +1,4 @@
-//! Every story of the repository can be read, says what it shows, and shows something that no other does.
+//! Every scenario of the repository can be read, says what it shows, and shows something that no other does.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,26 +9,30 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use stackwright_testkit::story::read_directory;
+use stackwright_testkit::scenario::read_directory;
 
 #[test]
 fn every_story_can_be_read_and_says_what_it_shows() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
     let mut sentences = BTreeSet::new();
-    let stories = read_directory(&folder).unwrap();
-    assert!(stories.len() >= 60, "there are only {} stories", stories.len());
-    for story in stories {
-        let story = story.unwrap_or_else(|error| panic!("{error}"));
+    let scenarios = read_directory(&folder).unwrap();
+    assert!(
+        scenarios.len() >= 60,
+        "there are only {} scenarios",
+        scenarios.len()
+    );
+    for scenario in scenarios {
+        let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
         assert!(
-            story.story.ends_with('.'),
+            scenario.scenario.ends_with('.'),
             "{}: {:?} is no sentence",
-            story.path.display(),
-            story.story
+            scenario.path.display(),
+            scenario.scenario
         );
         assert!(
-            sentences.insert(story.story.clone()),
-            "two stories say {:?}",
-            story.story
+            sentences.insert(scenario.scenario.clone()),
+            "two scenarios say {:?}",
+            scenario.scenario
         );
     }
 }

@@ -116,7 +116,7 @@ pub unsafe extern "C" fn sw_operation_result(
 }
 
 /// Gives the state that an operation left, also one that failed or was cancelled, as a deployment document that
-/// `sw_stack_import` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
+/// `sw_stack_import_deployment` takes, secrets encrypted. Null while the operation runs, for a preview, and where the operation failed
 /// before it read the state, or so that nobody knows what is saved of it.
 ///
 /// The document is written at each call, and costs nothing where nobody asks; waits for nobody, so that callbacks may

@@ -31,7 +31,7 @@ pub struct sw_stack_t {
 ///
 /// With a state in the settings, `"deployment": {"version": 3, "deployment": {…}}`, the stack lives in memory, apart from the
 /// engine's store, which may have another stack of the same name: neither `create` nor history apply, and each operation leaves the new
-/// state as `sw_operation_deployment` gives it. It is checked as `sw_stack_import` checks it. `{}` is a new stack.
+/// state as `sw_operation_deployment` gives it. It is checked as `sw_stack_import_deployment` checks it. `{}` is a new stack.
 ///
 /// `settings` is JSON, or empty: `{"config": {"ns:name": "text", "ns:other": {"value": "text", "secret": true}},
 /// "organization": "acme", "tags": {"name": "text"}, "rootDirectory": "/srv/shop",

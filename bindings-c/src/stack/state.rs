@@ -18,7 +18,7 @@ use crate::{
 /// # Safety
 /// `stack` must be null or alive, `deployment` writable, `error` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_stack_export(
+pub unsafe extern "C" fn sw_stack_export_deployment(
     stack: *const sw_stack_t,
     show_secrets: bool,
     deployment: *mut *mut sw_bytes_t,
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn sw_stack_export(
     // SAFETY: this function's contract is the same.
     unsafe {
         giving(stack, deployment, error, async |stack: &Stack| {
-            Ok(stack.export(show_secrets).await?)
+            Ok(stack.export_deployment(show_secrets).await?)
         })
     }
 }
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn sw_stack_history(
 /// # Safety
 /// `stack` must be null or alive, `deployment` readable, `error` null or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sw_stack_import(
+pub unsafe extern "C" fn sw_stack_import_deployment(
     stack: *const sw_stack_t,
     deployment: sw_bytes_view_t,
     error: *mut *mut sw_error_t,
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn sw_stack_import(
         let stack = unsafe { live(stack, "the stack") }?;
         // SAFETY: readable by this function's contract.
         let deployment = unsafe { deployment.bytes("the deployment") }?;
-        let importing = async { Ok(stack.stack.import(deployment).await?) };
+        let importing = async { Ok(stack.stack.import_deployment(deployment).await?) };
         stack.parts.shared.block_on_to_the_end(importing)
     };
     // SAFETY: `error` is null or writable by this function's contract.

@@ -163,7 +163,7 @@ function load(directory: string): Sdk {
     const index = part("index.js") as Sdk["index"];
     const { ResourceMonitorService } = part("proto/resource_grpc_pb.js") as { ResourceMonitorService?: SdkService };
     const { EngineService } = part("proto/engine_grpc_pb.js") as { EngineService?: SdkService };
-    // These modules are not the SDK's public face, so a new version may have changed them: look before using.
+    // These modules are not the SDK's public interface, so a new version may have changed them: look before using.
     const needed: [string, unknown][] = [
         ["runtime/state withLocalStorage", state.withLocalStorage],
         ["runtime/state getStore", state.getStore],

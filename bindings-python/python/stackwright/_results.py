@@ -28,7 +28,7 @@ StepStatus = Literal[
 Severity = Literal[
     "debug", "info", "info#err", "warning", "error",
 ]
-"""How much a ``_diagnostic`` matters; the names are those of the event log."""
+"""The severity of a ``Diagnostic``; the names are those of the event log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,7 @@ class Step:
     status: StepStatus
     """How the step ended: ``planned`` in a preview; ``refused`` where it was not tried (a failed check, a missing
     plugin, a duplicate URN, a policy), ``failed`` where nothing was changed, ``partially_failed`` where the resource
-    exists all the same, ``unknown`` where the effect of the step is not known: a pending operation stands for it in
-    the state."""
+    exists all the same, ``unknown`` where the effect of the step is not known: the state records a pending operation."""
     type: str
     """The type of the resource."""
     urn: str
@@ -80,7 +79,7 @@ class Diagnostic:
     """A message that was emitted during an operation."""
 
     message: str
-    """The text for people."""
+    """The message to display."""
     message_arguments: Mapping[str, Any] | None
     """The arguments of a message with a code, by name."""
     message_code: str | None

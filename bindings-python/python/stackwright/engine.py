@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from types import TracebackType
 from typing import Any, Final
@@ -154,9 +154,9 @@ class Engine:
             {
                 "store": store,
                 "passphrase": passphrase,
-                "base_directory": os.getcwd() if base_directory is None else _path_text(base_directory),
+                "base_directory": _path_text(base_directory),
                 "plugins": _plugin_settings(Plugins() if plugins is None else plugins),
-                "trusted_peers": list(trusted_peers) if isinstance(trusted_peers, Iterable) else trusted_peers,
+                "trusted_peers": list(trusted_peers) if isinstance(trusted_peers, (tuple, set, frozenset)) else trusted_peers,
             }
         )
         self._raised = Raised()

@@ -53,18 +53,18 @@ class OperationOptions(TypedDict, total=False):
     - ``debug`` (bool): Includes diagnostics of the severity ``debug`` in the events.
     - ``destroy_program`` (bool): A destroy runs the program, which determines how providers are configured. Then
       everything is deleted, the resources that the program registers included.
-    - ``disable_output_values`` (bool): Hides from programs that the monitor understands output values.
+    - ``disable_output_values`` (bool): Does not announce output values to programs.
     - ``disable_provider_preview`` (bool): Previews show inputs as outputs, and never call Create and Update of a
       package's provider.
-    - ``disable_resource_references`` (bool): Hides from programs that the monitor understands resource references.
+    - ``disable_resource_references`` (bool): Does not announce resource references to programs.
     - ``dry_run`` (bool): Computes the steps without running them: nothing is created, changed, deleted or written.
     - ``exclude_dependents`` (bool): Resources that depend on an excluded one are excluded, too. Without ``excludes``
       it has no effect.
     - ``excludes`` (Sequence[str]): URNs of resources that the operation leaves as they are, globs as in ``targets``.
       Without effect beside targets.
     - ``experimental`` (bool): Accepted without effect: no behaviour depends on it.
-    - ``generate_plan`` (bool): Writes the steps down as a plan, with its document. Left out, previews of updates keep
-      a plan without a document, which can constrain an update of the same process; ``False`` keeps none.
+    - ``generate_plan`` (bool): Records the steps as a plan, with its document. Left out, previews of updates keep a
+      plan without a document, which can constrain an update of the same process; ``False`` keeps none.
     - ``hold_session`` (bool): Keeps the monitor and the providers after the result, until the operation is released
       or its last handle is dropped. Registrations that failed or came too late stay unanswered until then.
     - ``ignore_protect`` (bool): Deletes and replaces protected resources, too.
@@ -107,8 +107,8 @@ class OperationOptions(TypedDict, total=False):
       effect.
     - ``target_snippets`` (Sequence[Any]): Not supported: an operation with it is refused before it begins. The only
       snippets that the operation works on.
-    - ``targets`` (Sequence[str]): URNs of the only resources that the operation works on. In a glob, ``*`` stands for
-      any text without a colon and ``**`` for any text. A resource that is not selected keeps its record (a component
+    - ``targets`` (Sequence[str]): URNs of the only resources that the operation works on. In a glob, ``*`` matches
+      any text without a colon and ``**`` any text. A resource that is not selected keeps its record (a component
       still publishes outputs), or is not created: its outputs are unknown then. Providers and the stack itself are
       always selected. A target that matches no resource fails the operation.
     - ``use_legacy_diff`` (bool): Compares inputs before providers are called for a diff.
@@ -169,8 +169,8 @@ class Plugins:
     cache: str | os.PathLike[str] | None = None
     """A folder of installed plugins, each in its own ``<kind>-<name>-v<version>``; searched last."""
     commands: Mapping[str, Sequence[str] | Mapping[str, Any]] | None = None
-    """Commands that start plugins without an executable of their own, by name. The command that serves the dynamic
-    providers of the binding's language is preset where the SDK is installed."""
+    """Commands that start plugins without an executable of their own, by name. In Python and Node the command that
+    serves the dynamic providers of the SDK is preset."""
     directories: Sequence[str | os.PathLike[str]] | None = None
     """Folders that hold executables of plugins; searched first, in this order."""
     ignore_versions: bool | None = None

@@ -144,8 +144,8 @@ class Stack:
         held_to = options.pop("plan", None)
         kept = self._checked(held_to)._native if isinstance(held_to, Result) else None
         chosen: dict[str, Any] = {"dry_run": is_preview, **options}
-        if subject == "preview()":
-            chosen["dry_run"] = True
+        if chosen["dry_run"] is None:
+            chosen["dry_run"] = is_preview
         if kept is None and held_to is not None:
             chosen["plan"] = _document(held_to)
         encoded = document_of_options(chosen)

@@ -2,7 +2,7 @@
 //!
 //! A type of this interface is a [`Document`]: a serde type whose doc comments are its documentation in every language. The
 //! types of Python and TypeScript and the lists in the C header are generated from [`schemas`]; [`read`] refuses unknown
-//! names and values of a wrong type in the words of the caller's language.
+//! names and values of a wrong type in the terms of the caller's language.
 
 mod document;
 mod read;

@@ -42,9 +42,9 @@ struct ResultDocument<'a> {
 pub(super) struct ErrorDocument<'a> {
     /// The stable name of the kind: `invalid_input`, `conflict`, `provider`…
     kind: &'static str,
-    /// The class of the kind, which says who can do something about it.
+    /// The class of the kind, which groups kinds by their remedy.
     class: &'static str,
-    /// The text for people.
+    /// The message to display.
     message: &'a str,
     /// The text that the reference engine gives such a message, for tools that match on it.
     reference_message: Cow<'a, str>,
@@ -102,7 +102,7 @@ pub(super) struct StepDocument<'a> {
     diffs: &'a [String],
     /// How the step ended: `planned` in a preview; `refused` where it was not tried (a failed check, a missing plugin, a duplicate
     /// URN, a policy), `failed` where nothing was changed, `partially_failed` where the resource exists all the same, `unknown`
-    /// where the effect of the step is not known: a pending operation stands for it in the state.
+    /// where the effect of the step is not known: the state records a pending operation.
     status: StepStatus,
     /// How long it took, in seconds.
     duration: f64,
@@ -120,7 +120,7 @@ pub(super) struct StepDocument<'a> {
 pub(super) struct DiagnosticDocument<'a> {
     /// The severity.
     severity: Severity,
-    /// The text for people.
+    /// The message to display.
     message: &'a str,
     /// The URN of the resource that the message is about.
     urn: Option<&'a str>,

@@ -2,12 +2,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     path::PathBuf,
     time::Duration,
 };
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
 };
 
 /// The settings of an engine that are data; its providers and the functions of the host are passed beside them.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "EngineSettings")]
 pub struct EngineDocument {
@@ -28,7 +29,7 @@ pub struct EngineDocument {
     /// Encrypts the secrets of the engine's stacks. Left out, secrets are encoded, not encrypted, and the reference engine's
     /// command opens a stack only while it has no secret.
     pub passphrase: Option<String>,
-    /// The folder below which relative folders of the store stand; the working directory when left out.
+    /// The folder against which relative folders of the store are resolved; the working directory when left out.
     #[schemars(extend("x-takes" = "the path of a folder"))]
     pub base_directory: Option<PathBuf>,
     /// Where plugins are searched, and which processes are kept.
@@ -37,15 +38,15 @@ pub struct EngineDocument {
     /// User ids whose processes are accepted at the other end of connections on loopback, beside those of the own user and of
     /// root: for providers and policy packs that run as another user.
     #[serde(default)]
-    #[schemars(extend("x-takes" = "a list of user ids"))]
+    #[schemars(inner(range(max = 4_294_967_295_u32)), extend("x-takes" = "a list of user ids"))]
     pub trusted_peers: Vec<u32>,
-    /// The name and data that states keep of the host's own encryption, where the host passes one.
+    /// The name and data that states record for the host's own encryption, where the host passes one.
     #[serde(default)]
     pub secrets: SecretsDocument,
 }
 
-/// The name and data that states keep of the host's own encryption.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+/// The name and data that states record for the host's own encryption.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "SecretsSettings")]
 pub struct SecretsDocument {
@@ -70,7 +71,7 @@ impl Default for SecretsDocument {
 /// next one of the same stack with the same environment, executable and configuration. What a plugin reads elsewhere when it
 /// is configured, a file with credentials for instance, is not compared: [`Self::pool_age_limit`] limits how old that can be,
 /// and a [`Self::pool_capacity`] of 0 reads it for each operation.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Plugins")]
 pub struct PluginDocument {
@@ -83,8 +84,8 @@ pub struct PluginDocument {
     /// A folder of installed plugins, each in its own `<kind>-<name>-v<version>`; searched last.
     #[schemars(extend("x-takes" = "the path of a folder", "x-python" = "str | os.PathLike[str]"))]
     pub cache: Option<PathBuf>,
-    /// Commands that start plugins without an executable of their own, by name. The command that serves the dynamic providers
-    /// of the binding's language is preset where the SDK is installed.
+    /// Commands that start plugins without an executable of their own, by name. In Python and Node the command
+    /// that serves the dynamic providers of the SDK is preset.
     #[schemars(extend("x-takes" = "commands by the names of plugins"))]
     pub commands: BTreeMap<String, PluginCommandDocument>,
     /// Uses the newest version in the cache, regardless of the required one.
@@ -97,16 +98,16 @@ pub struct PluginDocument {
     #[schemars(range(min = 0, max = 4_294_967_295_u32))]
     pub pool_capacity: Option<u32>,
     /// How long an unused process is kept, in seconds; 60 when left out.
-    #[schemars(range(min = 0), extend("x-takes" = "a number of seconds from 0"))]
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds from 0"))]
     pub pool_idle_limit: Option<f64>,
     /// How long after its start a process is used again at most, in seconds; 300 when left out.
-    #[schemars(range(min = 0), extend("x-takes" = "a number of seconds from 0"))]
+    #[schemars(range(min = 0, max = 1_000_000_000), extend("x-takes" = "a number of seconds from 0"))]
     pub pool_age_limit: Option<f64>,
 }
 
 /// A command that starts a plugin: the program and its arguments, or an object with these and environment variables.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
 #[schemars(inline, extend("x-takes" = "a list of strings: the program and its arguments"))]
 pub enum PluginCommandDocument {
     /// The program and its arguments.
@@ -123,6 +124,25 @@ pub enum PluginCommandDocument {
         #[serde(default)]
         environment: BTreeMap<String, String>,
     },
+}
+
+/// Shows the location only: the other settings can hold secrets.
+impl fmt::Debug for EngineDocument {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("EngineDocument")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Shows no environment: it can hold secrets.
+impl fmt::Debug for PluginCommandDocument {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("PluginCommandDocument")
+            .finish_non_exhaustive()
+    }
 }
 
 impl PluginDocument {

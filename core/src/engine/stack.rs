@@ -219,7 +219,7 @@ impl Stack {
     ///
     /// # Errors
     /// As [`Self::snapshot`].
-    pub async fn export(&self, show_secrets: bool) -> Result<Vec<u8>> {
+    pub async fn export_deployment(&self, show_secrets: bool) -> Result<Vec<u8>> {
         let secrets = &*self.context.secrets;
         let exported = self.context.storage.export(secrets, show_secrets).await;
         self.explained(exported).await
@@ -230,7 +230,7 @@ impl Stack {
     /// # Errors
     /// [`ErrorKind::State`] for a document that is none or whose state is not valid, [`ErrorKind::Conflict`] while an
     /// operation runs; the state is as it was then.
-    pub async fn import(&self, document: &[u8]) -> Result<()> {
+    pub async fn import_deployment(&self, document: &[u8]) -> Result<()> {
         let StackContext {
             storage,
             secrets,

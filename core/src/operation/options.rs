@@ -45,7 +45,7 @@ pub struct OperationOptions {
     /// A destroy runs the program, which determines how providers are configured. Then everything is deleted, the resources
     /// that the program registers included.
     pub destroy_program: bool,
-    /// URNs of the only resources that the operation works on. In a glob, `*` stands for any text without a colon and `**` for
+    /// URNs of the only resources that the operation works on. In a glob, `*` matches any text without a colon and `**`
     /// any text. A resource that is not selected keeps its record (a component still publishes outputs), or is not created:
     /// its outputs are unknown then. Providers and the stack itself are always selected. A target that matches no resource
     /// fails the operation.
@@ -85,7 +85,7 @@ pub struct OperationOptions {
         "x-typescript" = "Result | Plan | string"
     ))]
     pub plan: Option<GivenPlan>,
-    /// Writes the steps down as a plan, with its document. Left out, previews of updates keep a plan without a document, which
+    /// Records the steps as a plan, with its document. Left out, previews of updates keep a plan without a document, which
     /// can constrain an update of the same process; `false` keeps none.
     pub generate_plan: Option<bool>,
     /// Accepted without effect: no behaviour depends on it.
@@ -96,9 +96,9 @@ pub struct OperationOptions {
     pub use_legacy_diff: bool,
     /// A refresh reports the differences of outputs, without calling providers for a diff.
     pub use_legacy_refresh_diff: bool,
-    /// Hides from programs that the monitor understands resource references.
+    /// Does not announce resource references to programs.
     pub disable_resource_references: bool,
-    /// Hides from programs that the monitor understands output values.
+    /// Does not announce output values to programs.
     pub disable_output_values: bool,
     /// Previews show inputs as outputs, and never call Create and Update of a package's provider.
     pub disable_provider_preview: bool,

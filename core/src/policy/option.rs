@@ -113,8 +113,7 @@ impl PolicyPackOption {
         let level = |value: &Value| {
             serde_json::from_value(value.clone()).map_err(|_| {
                 self.wrong(&format!(
-                    "policy {policy:?} has the enforcement level {value}, which is none of advisory, mandatory, \
-                     remediate and disabled"
+                    "policy {policy:?} has an enforcement level that is none of advisory, mandatory, remediate and disabled"
                 ))
             })
         };
@@ -129,8 +128,8 @@ impl PolicyPackOption {
                 let level = properties.remove(LEVEL).map(|value| level(&value)).transpose()?;
                 Ok(Wanted { level, properties })
             }
-            Some(other) => Err(self.wrong(&format!(
-                "policy {policy:?} has the settings {other}, which are neither a level nor an object"
+            Some(_) => Err(self.wrong(&format!(
+                "policy {policy:?} has settings that are neither a level nor an object"
             ))),
         }
     }

@@ -44,7 +44,8 @@ async fn open(engine: &Engine, file: &StackFile) -> (Stack, Told) {
 
 /// Returns the salt of the key that the stack's state is encrypted with.
 async fn salt_of(stack: &Stack) -> Option<String> {
-    let document: serde_json::Value = serde_json::from_slice(&stack.export(false).await.unwrap()).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_slice(&stack.export_deployment(false).await.unwrap()).unwrap();
     let salt = &document["deployment"]["secrets_providers"]["state"]["salt"];
     salt.as_str().map(str::to_owned)
 }

@@ -82,7 +82,7 @@ async fn a_result_has_the_state_that_was_saved_with_its_secrets_encrypted() {
             Some(Arc::clone(&secretive)),
         );
         let left = start.wait().await.deployment().unwrap().unwrap();
-        let exported = stack.export(false).await.unwrap();
+        let exported = stack.export_deployment(false).await.unwrap();
         assert_eq!(parsed(&left), parsed(&exported));
         assert_eq!(parsed(&left)["version"], 3);
         let text = String::from_utf8(left).unwrap();
@@ -110,7 +110,7 @@ async fn failed_and_cancelled_operations_have_the_state_that_they_left_as_well()
     assert!(failed.error.is_some());
     let left = parsed(&failed.deployment().unwrap().unwrap());
     assert!(left.to_string().contains("::a\""));
-    assert_eq!(left, parsed(&stack.export(false).await.unwrap()));
+    assert_eq!(left, parsed(&stack.export_deployment(false).await.unwrap()));
 
     let cancelled = start(
         OperationOptions::default(),
@@ -120,7 +120,7 @@ async fn failed_and_cancelled_operations_have_the_state_that_they_left_as_well()
     cancelled.cancel();
     let left = parsed(&cancelled.wait().await.deployment().unwrap().unwrap());
     assert!(left.to_string().contains("::waits\"") && !left.to_string().contains("::b\""));
-    assert_eq!(left, parsed(&stack.export(false).await.unwrap()));
+    assert_eq!(left, parsed(&stack.export_deployment(false).await.unwrap()));
 
     // The preview that a strict update begins with is not what was asked for.
     let strict = OperationOptions {
@@ -158,7 +158,7 @@ async fn what_could_not_be_saved_at_the_end_is_the_state_that_was_left_and_is_sa
         .create_stack("shop/dev", StackSettings::default())
         .await
         .unwrap();
-    let blank = parsed(&stack.export(false).await.unwrap());
+    let blank = parsed(&stack.export_deployment(false).await.unwrap());
     store.is_full.store(true, Ordering::SeqCst);
     let update = || {
         let program = Some(program(&[("a", "1")]));
@@ -172,7 +172,7 @@ async fn what_could_not_be_saved_at_the_end_is_the_state_that_was_left_and_is_sa
     let results: Vec<_> = history.iter().map(|entry| entry["result"].clone()).collect();
     assert_eq!(results, ["failed"], "what could not be saved has not succeeded");
     // The journal has it, and the old manifest, because nothing has been written since.
-    let journaled = parsed(&stack.export(false).await.unwrap());
+    let journaled = parsed(&stack.export_deployment(false).await.unwrap());
     let of = |document: &serde_json::Value, member: &str| document["deployment"][member].clone();
     assert_eq!(of(&journaled, "resources"), of(&left, "resources"));
     assert_eq!(of(&journaled, "manifest"), of(&blank, "manifest"));
@@ -181,6 +181,6 @@ async fn what_could_not_be_saved_at_the_end_is_the_state_that_was_left_and_is_sa
     assert!(unchanged.error.is_none(), "{:?}", unchanged.error);
     assert!(!unchanged.has_changes(), "{:?}", unchanged.changes);
     let recovered = parsed(&unchanged.deployment().unwrap().unwrap());
-    assert_eq!(recovered, parsed(&stack.export(false).await.unwrap()));
+    assert_eq!(recovered, parsed(&stack.export_deployment(false).await.unwrap()));
     assert_eq!(of(&recovered, "resources"), of(&left, "resources"));
 }

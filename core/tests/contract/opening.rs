@@ -96,17 +96,17 @@ async fn a_stack_opened_without_a_program_is_created_by_its_first_update_or_impo
     let updated = start(OperationOptions::default()).wait().await;
     assert!(updated.error.is_none(), "{:?}", updated.error);
     assert_eq!(names(&engine).await, ["shop/dev"]);
-    let document = stack.export(false).await.unwrap();
+    let document = stack.export_deployment(false).await.unwrap();
     stack.remove(true).await.unwrap();
     let copy = engine.stack("shop/dev", StackSettings::default()).await.unwrap();
     assert_eq!(names(&engine).await, [""; 0]);
-    assert!(copy.import(b"{").await.is_err());
+    assert!(copy.import_deployment(b"{").await.is_err());
     assert_eq!(
         names(&engine).await,
         [""; 0],
         "what cannot be read creates no stack"
     );
-    copy.import(&document).await.unwrap();
+    copy.import_deployment(&document).await.unwrap();
     assert_eq!(names(&engine).await, ["shop/dev"]);
     engine.stack("shop/third", with_program()).await.unwrap();
     assert_eq!(names(&engine).await, ["shop/dev", "shop/third"]);

@@ -42,7 +42,7 @@ async fn said(operation: Operation) -> (Vec<String>, usize) {
 async fn every_operation_tells_of_interrupted_ones_and_only_an_update_in_its_events() {
     let provider = Arc::new(Scripted::default());
     let stack = stack(&provider, StackSettings::default()).await;
-    stack.import(INTERRUPTED.as_bytes()).await.unwrap();
+    stack.import_deployment(INTERRUPTED.as_bytes()).await.unwrap();
     let options = OperationOptions::default;
     let start = |kind, options| stack.start(kind, options, Some(program(&[("b", "1")])));
     let (preview, events) = said(start(OperationKind::Update, options().preview())).await;
@@ -56,7 +56,7 @@ async fn every_operation_tells_of_interrupted_ones_and_only_an_update_in_its_eve
     assert_eq!((refresh.len(), events), (1, 0));
     let settled = said(start(OperationKind::Update, options())).await;
     assert_eq!(settled, (Vec::new(), 0), "the refresh has settled it");
-    stack.import(INTERRUPTED.as_bytes()).await.unwrap();
+    stack.import_deployment(INTERRUPTED.as_bytes()).await.unwrap();
     let (update, events) = said(start(OperationKind::Update, options())).await;
     assert_eq!((update.len(), events), (1, 1));
 }

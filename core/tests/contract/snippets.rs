@@ -13,7 +13,7 @@ use crate::fixture::{Scripted, program, stack};
 const SNIPPET: &str = "6a7b8c9d-0000-4000-8000-000000000001";
 
 async fn exported(stack: &Stack) -> Value {
-    let document = stack.export(false).await.unwrap();
+    let document = stack.export_deployment(false).await.unwrap();
     serde_json::from_slice(&document).unwrap()
 }
 
@@ -45,7 +45,7 @@ async fn with_snippet(provider: &Arc<Scripted>) -> (Stack, Value) {
     document["version"] = json!(4);
     document["features"] = json!(["snippets-prototype"]);
     stack
-        .import(&serde_json::to_vec(&document).unwrap())
+        .import_deployment(&serde_json::to_vec(&document).unwrap())
         .await
         .unwrap();
     (stack, snippets)

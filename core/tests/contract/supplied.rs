@@ -179,7 +179,7 @@ async fn a_deployment_goes_in_and_another_comes_out_without_the_store() {
     let refreshed = stack.refresh(OperationOptions::default()).wait().await;
     assert!(refreshed.error.is_none(), "{:?}", refreshed.error);
     assert_eq!(names(&left(&refreshed)), ["a"]);
-    let exported = stack.export(false).await.unwrap();
+    let exported = stack.export_deployment(false).await.unwrap();
     assert_eq!(names(&exported), ["a"]);
     let destroyed = stack.destroy(OperationOptions::default()).wait().await;
     assert_eq!(destroyed.changes["delete"], 2);
@@ -220,7 +220,7 @@ async fn stacks_of_one_name_do_not_see_each_other() {
     let host = Host::new();
     let stored = host.open(StackSettings::default()).await.unwrap();
     update(&stored, program(&[("stored", "1")])).await;
-    let of_store = stored.export(false).await.unwrap();
+    let of_store = stored.export_deployment(false).await.unwrap();
 
     let one = host.open_with("{}").await.unwrap();
     let other = host.open_with("{}").await.unwrap();
@@ -241,7 +241,7 @@ async fn stacks_of_one_name_do_not_see_each_other() {
     );
     host.provider.given_up.notify_one();
     assert_eq!(names(&left(&waiting.wait().await)), ["waits"]);
-    assert_eq!(stored.export(false).await.unwrap(), of_store);
+    assert_eq!(stored.export_deployment(false).await.unwrap(), of_store);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -354,7 +354,7 @@ async fn secrets_stay_encrypted_with_the_passphrase_of_the_document() {
     };
     assert_eq!(provider(&left(&again)), provider(&document));
     assert!(
-        String::from_utf8(stack.export(true).await.unwrap())
+        String::from_utf8(stack.export_deployment(true).await.unwrap())
             .unwrap()
             .contains("hunter2")
     );
@@ -371,7 +371,7 @@ async fn secrets_in_the_clear_are_encrypted_and_kept_in_the_document() {
     let host = Host::new();
     let stack = host.open_with("{}").await.unwrap();
     update(&stack, secretive()).await;
-    let shown = stack.export(true).await.unwrap();
+    let shown = stack.export_deployment(true).await.unwrap();
     let mut document: Value = serde_json::from_slice(&shown).unwrap();
     let removed = document["deployment"]
         .as_object_mut()
@@ -399,7 +399,7 @@ async fn pending_operations_of_the_document_are_kept_until_a_run_settles_them() 
     document["deployment"]["pending_operations"] = json!([pending]);
     document["deployment"]["metadata"] = json!({ "integrity_error": null, "note": "kept" });
     let stack = host.open_with(document.to_string()).await.unwrap();
-    let exported: Value = serde_json::from_slice(&stack.export(false).await.unwrap()).unwrap();
+    let exported: Value = serde_json::from_slice(&stack.export_deployment(false).await.unwrap()).unwrap();
     assert_eq!(
         exported["deployment"]["pending_operations"][0]["type"],
         "updating"

@@ -1,4 +1,4 @@
-//! The actor of the Rust face: an engine that does what the director asks, and asks it what providers answer.
+//! The actor of the Rust binding: an engine that does what the director asks, and asks it what providers answer.
 
 mod run;
 mod session;

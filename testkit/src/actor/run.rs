@@ -147,7 +147,7 @@ pub(super) fn broken(message: impl Into<String>) -> Value {
     json!({ "kind": "actor", "message": message.into() })
 }
 
-/// An error of the face.
+/// An error of the binding.
 pub(super) fn error(error: &Error) -> Value {
     json!({
         "kind": error.kind().name(), "message": error.message(), "urn": error.urn(),

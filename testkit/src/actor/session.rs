@@ -104,13 +104,13 @@ impl Session {
 
     async fn do_it(&self, verb: &str, message: &Value) -> Answer {
         match verb {
-            "hello" => Ok(json!({ "face": "rust", "references": "resolved", "plans": "kept" })),
+            "hello" => Ok(json!({ "binding": "rust", "references": "resolved", "plans": "kept" })),
             "open" => self.open(message).await,
             "start" => self.start(message).await,
             "importState" => {
                 let document = message["deployment"].to_string();
                 self.opened(message)?
-                    .import(document.as_bytes())
+                    .import_deployment(document.as_bytes())
                     .await
                     .map_err(|it| error(&it))?;
                 Ok(json!({}))
@@ -118,7 +118,7 @@ impl Session {
             "exportState" => {
                 let document = self
                     .opened(message)?
-                    .export(true)
+                    .export_deployment(true)
                     .await
                     .map_err(|it| error(&it))?;
                 serde_json::from_slice(&document).map_err(|error| broken(error.to_string()))

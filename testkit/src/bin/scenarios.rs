@@ -1,4 +1,4 @@
-//! Plays every story of a folder through one face and says how many passed.
+//! Plays every scenario of a folder through one binding and says how many passed.
 
 use std::{
     collections::VecDeque,
@@ -11,25 +11,25 @@ use std::{
 
 use stackwright_testkit::{
     director::{ActorCommand, Cast, play},
-    story::{Story, StoryError, read_directory},
+    scenario::{Scenario, ScenarioError, read_directory},
 };
 use tokio::fs::File;
 
 const USAGE: &str = "\
-usage: scenarios --dir FOLDER [--face rust|c|python|node|relay] [--runner COMMAND] [--python PROGRAM] [--jobs N]
+usage: scenarios --dir FOLDER [--binding rust|c|python|node|relay] [--runner COMMAND] [--python PROGRAM] [--jobs N]
                  [--only TEXT] [--scope all|binding|sample:K/N] [--verbose]
 
-Plays the stories of FOLDER. COMMAND starts the face's actor (see scenarios/PROTOCOL.md); the one of the
-Rust face is this program itself. In a relay each operation of a story is another face's, all on one stack.
-PROGRAM runs Python's actor, and is python3 otherwise. TEXT keeps the stories whose path contains it. The scope
-`binding` keeps the stories that depend on the binding, `sample:K/N` also the K-th of N parts of the others.";
+Plays the scenarios of FOLDER. COMMAND starts the binding's actor (see scenarios/PROTOCOL.md); the one of the
+Rust binding is this program itself. In a relay each operation of a scenario is another binding's, all on one stack.
+PROGRAM runs Python's actor, and is python3 otherwise. TEXT keeps the scenarios whose path contains it. The scope
+`binding` keeps the scenarios that depend on the binding, `sample:K/N` also the K-th of N parts of the others.";
 
-const FACES: [&str; 4] = ["rust", "c", "python", "node"];
+const BINDINGS: [&str; 4] = ["rust", "c", "python", "node"];
 
 #[derive(Debug)]
 struct Arguments {
     dir: PathBuf,
-    face: String,
+    binding: String,
     runner: Option<String>,
     python: String,
     jobs: usize,
@@ -38,7 +38,7 @@ struct Arguments {
     verbose: bool,
 }
 
-/// Which stories of a folder are played.
+/// Which scenarios of a folder are played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     All,
@@ -72,9 +72,9 @@ impl Scope {
         }
     }
 
-    /// Returns whether a story is played. A file that is not a story always is, since its error must be seen.
-    fn holds(self, number: u64, story: &Result<Story, StoryError>) -> bool {
-        let binding = story.as_ref().map_or(true, |story| story.binding);
+    /// Returns whether a scenario is played. A file that is not a scenario always is, since its error must be seen.
+    fn holds(self, number: u64, scenario: &Result<Scenario, ScenarioError>) -> bool {
+        let binding = scenario.as_ref().map_or(true, |scenario| scenario.binding);
         match self {
             Self::All => true,
             Self::Binding => binding,
@@ -127,7 +127,7 @@ fn say(text: &str) {
 fn parse(words: Vec<String>) -> Result<Arguments, String> {
     let mut arguments = Arguments {
         dir: PathBuf::new(),
-        face: "rust".into(),
+        binding: "rust".into(),
         runner: None,
         python: "python3".into(),
         jobs: 2,
@@ -144,7 +144,7 @@ fn parse(words: Vec<String>) -> Result<Arguments, String> {
         };
         match word.as_str() {
             "--dir" => arguments.dir = value()?.into(),
-            "--face" => arguments.face = value()?,
+            "--binding" => arguments.binding = value()?,
             "--python" => arguments.python = value()?,
             "--runner" => arguments.runner = Some(value()?),
             "--jobs" => arguments.jobs = value()?.parse().map_err(|error| format!("--jobs: {error}"))?,
@@ -162,19 +162,22 @@ fn parse(words: Vec<String>) -> Result<Arguments, String> {
 
 /// Returns how to start the actors that take turns; mostly it is one.
 fn commands(arguments: &Arguments) -> Result<Vec<ActorCommand>, String> {
-    match (arguments.face.as_str(), &arguments.runner) {
-        ("relay", None) => FACES.into_iter().map(|face| command(face, arguments)).collect(),
-        ("relay", Some(_)) => Err(format!("a relay has a runner for each face\n\n{USAGE}")),
-        (face, None) => Ok(vec![command(face, arguments)?]),
-        (face, Some(runner)) => Ok(vec![ActorCommand {
-            face: face.to_owned(),
+    match (arguments.binding.as_str(), &arguments.runner) {
+        ("relay", None) => BINDINGS
+            .into_iter()
+            .map(|binding| command(binding, arguments))
+            .collect(),
+        ("relay", Some(_)) => Err(format!("a relay has a runner for each binding\n\n{USAGE}")),
+        (binding, None) => Ok(vec![command(binding, arguments)?]),
+        (binding, Some(runner)) => Ok(vec![ActorCommand {
+            binding: binding.to_owned(),
             words: split(runner),
         }]),
     }
 }
 
-fn command(face: &str, arguments: &Arguments) -> Result<ActorCommand, String> {
-    let words = match face {
+fn command(binding: &str, arguments: &Arguments) -> Result<ActorCommand, String> {
+    let words = match binding {
         "rust" => {
             let program = std::env::current_exe().map_err(|error| error.to_string())?;
             vec![program.display().to_string(), "--act".into()]
@@ -186,10 +189,10 @@ fn command(face: &str, arguments: &Arguments) -> Result<ActorCommand, String> {
         }
         "node" => split("node bindings-node/tests/scenario_runner.mjs"),
         "c" => split("target/scenario_runner_c"),
-        other => return Err(format!("unknown face {other}\n\n{USAGE}")),
+        other => return Err(format!("unknown binding {other}\n\n{USAGE}")),
     };
     Ok(ActorCommand {
-        face: face.to_owned(),
+        binding: binding.to_owned(),
         words,
     })
 }
@@ -200,44 +203,44 @@ fn split(line: &str) -> Vec<String> {
 
 async fn run(arguments: &Arguments) -> Result<(usize, usize), String> {
     let commands = commands(arguments)?;
-    let mut stories = read_directory(&arguments.dir).map_err(|error| error.to_string())?;
-    stories.retain(|story| path(story).contains(&arguments.only));
+    let mut scenarios = read_directory(&arguments.dir).map_err(|error| error.to_string())?;
+    scenarios.retain(|scenario| path(scenario).contains(&arguments.only));
     let mut number = 0;
-    stories.retain(|story| {
+    scenarios.retain(|scenario| {
         number += 1;
-        arguments.scope.holds(number, story)
+        arguments.scope.holds(number, scenario)
     });
-    if stories.is_empty() {
-        return Err(format!("there are no stories in {}", arguments.dir.display()));
+    if scenarios.is_empty() {
+        return Err(format!("there are no scenarios in {}", arguments.dir.display()));
     }
-    let total = stories.len();
-    let waiting = Mutex::new(VecDeque::from(stories));
+    let total = scenarios.len();
+    let waiting = Mutex::new(VecDeque::from(scenarios));
     let workers = (0..arguments.jobs.max(1)).map(|_| work(&waiting, &commands, arguments.verbose));
     let failed: usize = futures::future::join_all(workers).await.into_iter().sum();
     Ok((total - failed, failed))
 }
 
-fn path(story: &Result<Story, StoryError>) -> String {
-    match story {
-        Ok(story) => story.path.display().to_string(),
+fn path(scenario: &Result<Scenario, ScenarioError>) -> String {
+    match scenario {
+        Ok(scenario) => scenario.path.display().to_string(),
         Err(error) => error.path.display().to_string(),
     }
 }
 
-/// Plays stories until none is left; returns how many failed.
+/// Plays scenarios until none is left; returns how many failed.
 async fn work(
-    waiting: &Mutex<VecDeque<Result<Story, StoryError>>>,
+    waiting: &Mutex<VecDeque<Result<Scenario, ScenarioError>>>,
     commands: &[ActorCommand],
     verbose: bool,
 ) -> usize {
     let mut cast = Cast::new(commands);
     let mut failed = 0;
     loop {
-        let story = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let Some(story) = story else { break };
-        let name = path(&story);
-        let failures = match story {
-            Ok(story) => play(&story, &mut cast).await,
+        let scenario = waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let Some(scenario) = scenario else { break };
+        let name = path(&scenario);
+        let failures = match scenario {
+            Ok(scenario) => play(&scenario, &mut cast).await,
             Err(error) => vec![error.to_string()],
         };
         if failures.is_empty() {

@@ -1,4 +1,4 @@
-//! The rules that hold for every operation of every story, whatever it expects.
+//! The rules that hold for every operation of every scenario, whatever it expects.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ const CHANGING: [&str; 3] = ["create", "update", "delete"];
 
 pub(super) fn check(seen: &Observation, wrong: &mut Findings) {
     for problem in &seen.problems {
-        wrong.push(format!("the story cannot go on: {problem}"));
+        wrong.push(format!("the scenario cannot go on: {problem}"));
     }
     integrity::check(&seen.after, wrong);
     if seen.dry {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Findings, names};
-use crate::{script::CallRecord, story::CallExpectation};
+use crate::{scenario::CallExpectation, script::CallRecord};
 
 pub(super) fn check(calls: &[CallRecord], expected: &CallExpectation, wrong: &mut Findings) {
     for (method, subjects) in &expected.exactly {

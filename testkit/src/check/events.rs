@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Findings, names};
-use crate::story::{DiagnosticExpectation, Expectation};
+use crate::scenario::{DiagnosticExpectation, Expectation};
 
 /// The events of an operation, in the form of the reference log.
 pub(super) struct Events<'a> {
@@ -41,7 +41,7 @@ impl<'a> Events<'a> {
         })
     }
 
-    /// Returns the steps that stories speak of.
+    /// Returns the steps that scenarios speak of.
     fn steps(&self) -> Vec<Step> {
         let steps = self.of("resourcePreEvent").map(|(begin, payload)| {
             let metadata = &payload["metadata"];
@@ -82,7 +82,7 @@ pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Returns what stories call a step.
+/// Returns what scenarios call a step.
 fn label_of(metadata: &Value) -> String {
     format!("{} {}", text(metadata, "op"), names::name(text(metadata, "urn")))
 }

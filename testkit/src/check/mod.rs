@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{director::Observation, story::Expectation};
+use crate::{director::Observation, scenario::Expectation};
 
 use events::Events;
 

@@ -1,10 +1,10 @@
-//! Names: URNs and provider references as stories write them.
+//! Names: URNs and provider references as scenarios write them.
 
 use serde_json::{Map, Value};
 
 use crate::value;
 
-/// Returns the name by which stories know the resource of a URN.
+/// Returns the name by which scenarios know the resource of a URN.
 pub(super) fn name(urn: &str) -> String {
     let mut parts = urn.splitn(4, "::");
     let (qualified_type, name) = (parts.nth(2).unwrap_or_default(), parts.next().unwrap_or_default());
@@ -20,13 +20,13 @@ pub(super) fn name(urn: &str) -> String {
     }
 }
 
-/// Tells whether a URN is that of a default provider or of the stack, which stories leave out.
+/// Tells whether a URN is that of a default provider or of the stack, which scenarios leave out.
 pub(super) fn is_implied(urn: &str) -> bool {
     let name = name(urn);
     name == "stack" || name.starts_with("default:")
 }
 
-/// Returns a value in the form of stories, with URNs and provider references as `@name`.
+/// Returns a value in the form of scenarios, with URNs and provider references as `@name`.
 pub(super) fn shortened(value: &Value) -> Value {
     shorten(&value::from_plain(value))
 }

@@ -9,13 +9,13 @@ use super::{
     events::{Events, text},
     names,
 };
-use crate::story::Expectation;
+use crate::scenario::Expectation;
 
 pub(super) fn check(result: &Value, events: &Events<'_>, expected: &Expectation, wrong: &mut Findings) {
     let outcome = text(result, "outcome");
     let wanted = expected.result.as_deref().unwrap_or("succeeded");
     let error = result.get("error").filter(|error| !error.is_null());
-    // Stories count as the reference engine's summary does, to which a run is only canceled when calls were given up.
+    // Scenarios count as the reference engine's summary does, to which a run is only canceled when calls were given up.
     let summary = events.of("summaryEvent").last();
     let counted = summary.map_or(outcome, |(_, summary)| text(summary, "result"));
     if counted != wanted {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Findings, events::text, names};
-use crate::{director::Observation, story::StateExpectation};
+use crate::{director::Observation, scenario::StateExpectation};
 
 /// Returns the deployment itself, whatever envelope it comes in.
 pub(super) fn deployment(exported: &Value) -> &Value {

@@ -1,4 +1,4 @@
-//! Actor processes: an engine behind one of its faces, started and ended by the director.
+//! Actor processes: an engine behind one of its bindings, started and ended by the director.
 
 use std::{process::Stdio, sync::Arc, time::Duration};
 
@@ -20,8 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The command line that starts an actor.
 #[derive(Clone, Debug)]
 pub struct ActorCommand {
-    /// The face that its engine is behind.
-    pub face: String,
+    /// The binding that its engine is behind.
+    pub binding: String,
     /// The program and its arguments.
     pub words: Vec<String>,
 }
@@ -49,7 +49,7 @@ impl ActorCommand {
         let (program, arguments) = self
             .words
             .split_first()
-            .ok_or("there is no command for this face")?;
+            .ok_or("there is no command for this binding")?;
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())

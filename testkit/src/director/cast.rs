@@ -1,8 +1,8 @@
-//! Who plays a story: the actor of one face, or those of several, which take turns at its operations.
+//! Who plays a scenario: the actor of one binding, or those of several, which take turns at its operations.
 
 use super::actor_process::{ActorCommand, ActorProcess};
 
-/// The actors of the faces that a story is played through, each started when its first turn comes.
+/// The actors of the bindings that a scenario is played through, each started when its first turn comes.
 #[derive(Debug)]
 pub struct Cast<'a> {
     commands: &'a [ActorCommand],
@@ -27,19 +27,19 @@ impl<'a> Cast<'a> {
         self.commands.len() > 1
     }
 
-    /// Returns the face whose turn it is.
+    /// Returns the binding whose turn it is.
     #[must_use]
-    pub fn face(&self) -> &str {
-        &self.commands[self.turn].face
+    pub fn binding(&self) -> &str {
+        &self.commands[self.turn].binding
     }
 
-    /// Gives the first turn at a story to one of the faces; the same story always begins with the same one.
-    pub(super) fn begin(&mut self, story: &str) {
-        let sum: usize = story.bytes().map(usize::from).sum();
+    /// Gives the first turn at a scenario to one of the bindings; the same scenario always begins with the same one.
+    pub(super) fn begin(&mut self, scenario: &str) {
+        let sum: usize = scenario.bytes().map(usize::from).sum();
         self.turn = sum % self.commands.len();
     }
 
-    /// Gives the turn to the next face.
+    /// Gives the turn to the next binding.
     pub(super) fn pass(&mut self) {
         self.turn = (self.turn + 1) % self.commands.len();
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::reference::{Reference, for_each_reference, replace_references};
 use crate::{
-    story::{AliasSpec, Statement},
+    scenario::{AliasSpec, Statement},
     value,
 };
 
@@ -18,7 +18,7 @@ const UNKNOWN_ID: &str = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
 pub enum References {
     /// The director: the actor gets values, URNs and explicit lists of dependencies.
     Resolved,
-    /// The actor: it gets handles, and its face's own outputs carry values and dependencies.
+    /// The actor: it gets handles, and its binding's own outputs carry values and dependencies.
     Native,
 }
 

@@ -43,7 +43,7 @@ pub enum Told {
     Gone(String),
 }
 
-/// An answer that is an error, as the face gave it.
+/// An answer that is an error, as the binding gave it.
 #[derive(Clone, Debug)]
 pub struct ActorError {
     /// The error's kind by name; `actor` when the actor itself failed.
@@ -121,7 +121,7 @@ impl Link {
     /// Asks the actor to do something and waits for the answer.
     ///
     /// # Errors
-    /// What the face answered, or that the actor is gone.
+    /// What the binding answered, or that the actor is gone.
     pub async fn ask(&self, verb: &str, members: Value) -> Result<Value, ActorError> {
         answer(self.request(verb, members)).await
     }
@@ -196,7 +196,7 @@ impl Link {
         } else {
             return Err(format!("the actor wrote {line:?}, which means nothing"));
         };
-        // The story may be over.
+        // The scenario may be over.
         drop(told.send(telling));
         Ok(())
     }
@@ -230,7 +230,7 @@ impl ActorError {
 /// Waits for an answer.
 ///
 /// # Errors
-/// What the face answered, or that the actor is gone.
+/// What the binding answered, or that the actor is gone.
 pub(super) async fn answer(
     receiver: oneshot::Receiver<Result<Value, ActorError>>,
 ) -> Result<Value, ActorError> {

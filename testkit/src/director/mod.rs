@@ -1,4 +1,4 @@
-//! The director: plays stories against an actor and gathers what can be observed.
+//! The director: plays scenarios against an actor and gathers what can be observed.
 
 mod actor_process;
 mod cast;

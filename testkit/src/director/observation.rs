@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::goal::Answers;
-use crate::{script::CallRecord, story::OperationKind};
+use crate::{scenario::OperationKind, script::CallRecord};
 
 /// What could be seen of one operation.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub struct Observation {
     pub kind: OperationKind,
     /// Whether it only showed what it would do.
     pub dry: bool,
-    /// What the face returned; `None` when its process was killed.
+    /// What the binding returned; `None` when its process was killed.
     pub result: Option<Value>,
     /// The calls of providers.
     pub calls: Vec<CallRecord>,
@@ -28,7 +28,7 @@ pub struct Observation {
     pub locks: Vec<String>,
     /// The things that exist.
     pub world: Vec<String>,
-    /// What went wrong with the story itself.
+    /// What went wrong with the scenario itself.
     pub problems: Vec<String>,
     /// All that happened, in order.
     pub trace: Vec<String>,

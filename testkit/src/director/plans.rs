@@ -1,10 +1,10 @@
-//! Plans of a story: which operation is held to which one's, and how it is handed on.
+//! Plans of a scenario: which operation is held to which one's, and how it is handed on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::story::{Story, StoryOperation};
+use crate::scenario::{Scenario, ScenarioOperation};
 
 /// The plans of the operations so far.
 pub(super) struct Plans {
@@ -15,20 +15,20 @@ pub(super) struct Plans {
 }
 
 impl Plans {
-    pub(super) fn new(story: &Story) -> Self {
-        let wanted = story.operations.iter().filter_map(number).collect();
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let wanted = scenario.operations.iter().filter_map(number).collect();
         Self {
             wanted,
             documents: BTreeMap::new(),
         }
     }
 
-    /// Returns what the actor is asked to start. A plan for which the story asked as a document is handed on as one, any
+    /// Returns what the actor is asked to start. A plan for which the scenario asked as a document is handed on as one, any
     /// other as the result that the actor has kept; an actor that keeps none is asked for documents.
     pub(super) fn start(
         &self,
         index: usize,
-        operation: &StoryOperation,
+        operation: &ScenarioOperation,
         keeps_plans: bool,
     ) -> Result<Value, String> {
         let (kind, options) = operation.verb()?;
@@ -63,7 +63,7 @@ impl Plans {
 }
 
 /// Returns the number of the operation whose plan this one is held to. Anything else is a document as it stands.
-fn number(operation: &StoryOperation) -> Option<usize> {
+fn number(operation: &ScenarioOperation) -> Option<usize> {
     let (_, options) = operation.verb().ok()?;
     usize::try_from(options.get("plan")?.as_u64()?).ok()
 }

@@ -1,4 +1,4 @@
-//! Playing a story: operation after operation, each followed by a look at what came of it.
+//! Playing a scenario: operation after operation, each followed by a look at what came of it.
 
 use std::{
     collections::BTreeMap,
@@ -24,8 +24,8 @@ use crate::{
     check,
     plugin::Plugins,
     policy::Packs,
+    scenario::{PROJECT, STACK, STACK_BESIDE, Scenario, ScenarioOperation, StackBeside},
     script::{Providers, Scene},
-    story::{PROJECT, STACK, STACK_BESIDE, StackBeside, Story, StoryOperation},
     trace::within,
     value::tells_openly,
 };
@@ -39,11 +39,11 @@ const LABEL_PATIENCE: Duration = Duration::from_secs(20);
 /// The passphrase of the stacks that have one.
 const PASSPHRASE: &str = "correct horse";
 
-/// Plays a story and judges it. Returns one text for each thing that was not as it should be.
-pub async fn play(story: &Story, cast: &mut Cast<'_>) -> Vec<String> {
-    cast.begin(&story.path.display().to_string());
-    let played = match Player::new(story, cast).await {
-        Ok(mut player) => player.all(story).await,
+/// Plays a scenario and judges it. Returns one text for each thing that was not as it should be.
+pub async fn play(scenario: &Scenario, cast: &mut Cast<'_>) -> Vec<String> {
+    cast.begin(&scenario.path.display().to_string());
+    let played = match Player::new(scenario, cast).await {
+        Ok(mut player) => player.all(scenario).await,
         Err(text) => Err(text),
     };
     played.unwrap_or_else(|text| {
@@ -66,47 +66,47 @@ struct Player<'a, 'b> {
     packs: Arc<Packs>,
     plugins: Arc<Plugins>,
     beside: Option<StackBeside>,
-    /// The state, where the story has the director keep it.
+    /// The state, where the scenario has the director keep it.
     deployment: Option<Value>,
 }
 
 impl<'a, 'b> Player<'a, 'b> {
-    async fn new(story: &Story, cast: &'a mut Cast<'b>) -> Result<Self, String> {
+    async fn new(scenario: &Scenario, cast: &'a mut Cast<'b>) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
-        let providers = Arc::new(Providers::new(&story.packages));
-        let is_in_process = |package: &&String| story.packages[*package].served.is_none();
+        let providers = Arc::new(Providers::new(&scenario.packages));
+        let is_in_process = |package: &&String| scenario.packages[*package].served.is_none();
         Ok(Self {
             cast,
             folder,
-            plugins: Arc::new(Plugins::serve(&story.packages, &providers).await?),
+            plugins: Arc::new(Plugins::serve(&scenario.packages, &providers).await?),
             providers,
-            packages: story.packages.keys().filter(is_in_process).cloned().collect(),
-            beside: story.beside.clone(),
-            waits: story
+            packages: scenario.packages.keys().filter(is_in_process).cloned().collect(),
+            beside: scenario.beside.clone(),
+            waits: scenario
                 .packages
                 .iter()
                 .map(|(package, script)| (package.clone(), script.waits_for_registrations))
                 .collect(),
-            limits: story
+            limits: scenario
                 .packages
                 .iter()
                 .filter_map(|(package, script)| Some((package.clone(), script.limits()?)))
                 .collect::<Map<_, _>>()
                 .into(),
-            passphrase: story.has_passphrase().then_some(PASSPHRASE),
-            packs: Arc::new(Packs::serve(&story.policies).await?),
-            deployment: story
+            passphrase: scenario.has_passphrase().then_some(PASSPHRASE),
+            packs: Arc::new(Packs::serve(&scenario.policies).await?),
+            deployment: scenario
                 .supplied
-                .then(|| story.state.clone().unwrap_or_else(|| json!({}))),
+                .then(|| scenario.state.clone().unwrap_or_else(|| json!({}))),
         })
     }
 
-    async fn all(&mut self, story: &Story) -> Result<Vec<String>, String> {
-        let mut changing = Changing::new(story);
+    async fn all(&mut self, scenario: &Scenario) -> Result<Vec<String>, String> {
+        let mut changing = Changing::new(scenario);
         let mut failures = Vec::new();
-        let mut plans = Plans::new(story);
+        let mut plans = Plans::new(scenario);
         let mut open = false;
-        for (index, operation) in story.operations.iter().enumerate() {
+        for (index, operation) in scenario.operations.iter().enumerate() {
             if open && (self.cast.takes_turns() || operation.reopen || !operation.config.is_empty()) {
                 self.ask("close", json!({})).await?;
                 open = false;
@@ -120,7 +120,11 @@ impl<'a, 'b> Player<'a, 'b> {
                 .map_err(|text| format!("{place}: {text}"))?;
             if !open {
                 self.open(changing.config()).await?;
-                if let Some(state) = story.state.as_ref().filter(|_| index == 0 && !story.supplied) {
+                if let Some(state) = scenario
+                    .state
+                    .as_ref()
+                    .filter(|_| index == 0 && !scenario.supplied)
+                {
                     self.ask("importState", json!({ "stack": STACK, "deployment": state }))
                         .await?;
                 }
@@ -130,14 +134,14 @@ impl<'a, 'b> Player<'a, 'b> {
             let mut start = plans
                 .start(index, operation, keeps_plans)
                 .map_err(|text| format!("{place}: {text}"))?;
-            if story.supplied {
+            if scenario.supplied {
                 start["deployment"] = true.into();
             }
             start["stack"] = STACK.into();
-            let mut roles = vec![Role::own(story, operation, start, &changing)?];
-            if let (Some(beside), Some(stack)) = (&operation.beside, &story.beside) {
+            let mut roles = vec![Role::own(scenario, operation, start, &changing)?];
+            if let (Some(beside), Some(stack)) = (&operation.beside, &scenario.beside) {
                 // No plan is of this operation, and its number is that of no other.
-                let number = story.operations.len() + index + 1;
+                let number = scenario.operations.len() + index + 1;
                 roles.push(Role::beside(stack, beside, number)?);
             }
             let seen = self
@@ -169,7 +173,7 @@ impl<'a, 'b> Player<'a, 'b> {
     fn place(&self, index: usize) -> String {
         let number = index + 1;
         if self.cast.takes_turns() {
-            format!("operation {number}, by {}", self.cast.face())
+            format!("operation {number}, by {}", self.cast.binding())
         } else {
             format!("operation {number}")
         }
@@ -215,7 +219,11 @@ impl<'a, 'b> Player<'a, 'b> {
     }
 
     /// Takes the state that an operation has left, where the director keeps it.
-    fn keep_deployment(&mut self, operation: &StoryOperation, result: Option<&Value>) -> Result<(), String> {
+    fn keep_deployment(
+        &mut self,
+        operation: &ScenarioOperation,
+        result: Option<&Value>,
+    ) -> Result<(), String> {
         let Some(kept) = &mut self.deployment else {
             return Ok(());
         };
@@ -245,7 +253,7 @@ impl<'a, 'b> Player<'a, 'b> {
     /// Plays an operation and the one beside it, each a role. Returns what could be seen of each.
     async fn operation(
         &mut self,
-        operation: &StoryOperation,
+        operation: &ScenarioOperation,
         roles: &[Role<'_>],
     ) -> Result<Vec<Observation>, String> {
         self.providers.edit_world(&operation.world)?;
@@ -370,7 +378,7 @@ async fn perform(stage: &Stage, role: &Role<'_>, packs: &Packs) -> Result<Value,
     answer.or_else(|error| rejected(&error))
 }
 
-/// Fills in the options whose defaults differ between the bindings and the reference engine: stories follow the latter.
+/// Fills in the options whose defaults differ between the bindings and the reference engine: scenarios follow the latter.
 fn with_reference_defaults(mut options: Map<String, Value>) -> Map<String, Value> {
     for name in ["allowEmpty", "debug"] {
         options.entry(name).or_insert(Value::Bool(true));

@@ -1,4 +1,4 @@
-//! Programs of stories at work: statements that start in order, each as soon as what it refers to is there.
+//! Programs of scenarios at work: statements that start in order, each as soon as what it refers to is there.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -16,11 +16,11 @@ use super::{
     reference::for_each_reference,
 };
 use crate::{
+    scenario::{Statement, StatementKind},
     script::Scene,
-    story::{Statement, StatementKind},
 };
 
-/// How long a statement waits for a label before it fails the story.
+/// How long a statement waits for a label before it fails the scenario.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One run of a program.

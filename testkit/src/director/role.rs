@@ -1,4 +1,4 @@
-//! Roles: the operation of a story, and the one on the stack beside it that runs at the same time.
+//! Roles: the operation of a scenario, and the one on the stack beside it that runs at the same time.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::stage::{Changing, config};
 use crate::{
-    script::CallRecord,
-    story::{
-        Expectation, OperationBeside, OperationKind, STACK, STACK_BESIDE, StackBeside, Statement, Story,
-        StoryOperation,
+    scenario::{
+        Expectation, OperationBeside, OperationKind, STACK, STACK_BESIDE, Scenario, ScenarioOperation,
+        StackBeside, Statement,
     },
+    script::CallRecord,
 };
 
 /// One operation that is played.
@@ -30,10 +30,10 @@ pub(super) struct Role<'a> {
 }
 
 impl<'a> Role<'a> {
-    /// Returns the role of the story's own stack.
+    /// Returns the role of the scenario's own stack.
     pub(super) fn own(
-        story: &Story,
-        operation: &'a StoryOperation,
+        scenario: &Scenario,
+        operation: &'a ScenarioOperation,
         start: Value,
         changing: &'a Changing,
     ) -> Result<Self, String> {
@@ -47,7 +47,7 @@ impl<'a> Role<'a> {
             program: &changing.program,
             config: changing.config(),
             expect: &operation.expect,
-            secrets: story.secret_texts(),
+            secrets: scenario.secret_texts(),
         })
     }
 
@@ -73,7 +73,7 @@ impl<'a> Role<'a> {
         })
     }
 
-    /// Names the operation, of which `place` is the story's own.
+    /// Names the operation, of which `place` is the scenario's own.
     pub(super) fn place(&self, place: &str) -> String {
         match self.stack {
             STACK => place.to_owned(),

@@ -1,4 +1,4 @@
-//! The stage: one story with its actor, its providers and what has become of its program so far.
+//! The stage: one scenario with its actor, its providers and what has become of its program so far.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,8 +18,8 @@ use super::{
     program::ProgramRun,
 };
 use crate::{
+    scenario::{CallRule, STACK_BESIDE, Scenario, ScenarioOperation, Statement},
     script::{Providers, Scene},
-    story::{CallRule, STACK_BESIDE, Statement, Story, StoryOperation},
 };
 
 /// What the program of one stack does, and what it got back.
@@ -169,22 +169,22 @@ impl Drop for Running {
     }
 }
 
-/// What changes from one operation of a story to the next.
+/// What changes from one operation of a scenario to the next.
 pub(super) struct Changing {
     pub(super) program: Vec<Statement>,
     pub(super) config: BTreeMap<String, Value>,
 }
 
 impl Changing {
-    pub(super) fn new(story: &Story) -> Self {
+    pub(super) fn new(scenario: &Scenario) -> Self {
         Self {
-            program: story.program.clone(),
-            config: story.config.clone(),
+            program: scenario.program.clone(),
+            config: scenario.config.clone(),
         }
     }
 
     /// Takes in what an operation changes before it runs.
-    pub(super) fn change(&mut self, operation: &StoryOperation) -> Result<(), String> {
+    pub(super) fn change(&mut self, operation: &ScenarioOperation) -> Result<(), String> {
         if let Some(program) = &operation.program {
             self.program.clone_from(program);
         }
@@ -233,7 +233,7 @@ pub(super) fn config(entries: &BTreeMap<String, Value>) -> Value {
         .into()
 }
 
-/// Merges a change into a statement: through JSON, where members have the names that stories give them.
+/// Merges a change into a statement: through JSON, where members have the names that scenarios give them.
 fn changed(statement: &Statement, change: &Value) -> Result<Statement, String> {
     let mut whole = serde_json::to_value(statement).map_err(|error| error.to_string())?;
     merge(&mut whole, change);

@@ -1,4 +1,4 @@
-//! Messages of a provider's calls: requests as stories see them, and answers of stories as the wire has them.
+//! Messages of a provider's calls: requests as scenarios see them, and answers of scenarios as the wire has them.
 
 use serde_json::{Value, json};
 use stackwright::property::{
@@ -28,7 +28,7 @@ pub(super) fn write(properties: &Value) -> Result<Option<Struct>, Status> {
         return Ok(None);
     }
     let properties: PlainMap = serde_json::from_value(properties.clone())
-        .map_err(|error| Status::internal(format!("the story answers nonsense: {error}")))?;
+        .map_err(|error| Status::internal(format!("the scenario answers nonsense: {error}")))?;
     let message = to_struct(&properties.0, &EncodeOptions::all("properties"));
     message
         .map(Some)

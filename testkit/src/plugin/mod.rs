@@ -1,4 +1,4 @@
-//! Served providers of stories: gRPC servers on loopback, which the engine reaches at an address or as plugin processes.
+//! Served providers of scenarios: gRPC servers on loopback, which the engine reaches at an address or as plugin processes.
 
 mod message;
 mod server;
@@ -14,8 +14,8 @@ use tokio::task::AbortHandle;
 use tokio_stream::wrappers::TcpListenerStream;
 
 use crate::{
+    scenario::{PackageScript, Serving},
     script::{Providers, Scene},
-    story::{PackageScript, Serving},
 };
 
 use server::Served;
@@ -23,7 +23,7 @@ use server::Served;
 /// The scene that calls belong to.
 type Stage = Arc<Mutex<Option<Arc<Scene>>>>;
 
-/// The served providers of one story; dropping it ends them.
+/// The served providers of one scenario; dropping it ends them.
 #[derive(Default)]
 pub struct Plugins {
     /// By package: the address that the resolver names.

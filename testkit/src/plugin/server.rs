@@ -37,7 +37,7 @@ impl Served {
         }
     }
 
-    /// Plays a call. What an answer has that this server cannot send is a problem of the story.
+    /// Plays a call. What an answer has that this server cannot send is a problem of the scenario.
     async fn play(&self, client: Option<SocketAddr>, method: &str, request: Value) -> Result<Value, Status> {
         let engine = client.and_then(|client| {
             let engines = self.engines.lock().unwrap_or_else(PoisonError::into_inner);

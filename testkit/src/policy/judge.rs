@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    story::{PackScript, PolicyScript},
+    scenario::{PackScript, PolicyScript},
     value,
 };
 

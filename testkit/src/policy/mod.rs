@@ -1,4 +1,4 @@
-//! Policy packs of stories: analyzers on loopback that look for what their scripts say.
+//! Policy packs of scenarios: analyzers on loopback that look for what their scripts say.
 
 mod judge;
 mod server;
@@ -13,7 +13,7 @@ use stackwright_proto::pulumirpc::analyzer_server::AnalyzerServer;
 use tokio::task::AbortHandle;
 use tokio_stream::wrappers::TcpListenerStream;
 
-use crate::{script::Scene, story::PackScript};
+use crate::{scenario::PackScript, script::Scene};
 
 use server::Served;
 
@@ -23,7 +23,7 @@ const OPTIONS: [&str; 2] = ["requiredPolicies", "localPolicyPacks"];
 /// The scene that calls belong to.
 type Stage = Arc<Mutex<Option<Arc<Scene>>>>;
 
-/// The packs of one story; dropping it ends them.
+/// The packs of one scenario; dropping it ends them.
 #[derive(Default)]
 pub struct Packs {
     addresses: BTreeMap<String, String>,

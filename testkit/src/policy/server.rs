@@ -18,7 +18,7 @@ use super::{
     Stage,
     judge::{self, Levels},
 };
-use crate::{provider::plain, script::Scene, story::PackScript, value};
+use crate::{provider::plain, scenario::PackScript, script::Scene, value};
 
 /// One pack.
 pub(super) struct Served {
@@ -76,7 +76,7 @@ impl Served {
     }
 }
 
-/// Returns properties in the form of stories.
+/// Returns properties in the form of scenarios.
 fn read(message: Option<Struct>) -> Result<Map<String, Value>, Status> {
     let properties = from_struct(message.unwrap_or_default(), &DecodeOptions::all("properties"));
     let properties = properties.map_err(|error| Status::invalid_argument(error.message().to_owned()))?;
@@ -94,7 +94,7 @@ fn write(properties: Map<String, Value>) -> Result<Struct, Status> {
         .map_err(|error| Status::internal(error.message().to_owned()))
 }
 
-/// Tells whether stories speak of a resource: neither the stack nor a default provider.
+/// Tells whether scenarios speak of a resource: neither the stack nor a default provider.
 fn is_told(request: &rpc::AnalyzeRequest) -> bool {
     let default = request.r#type.starts_with("pulumi:providers:") && request.name.starts_with("default");
     request.r#type != "pulumi:pulumi:Stack" && !default

@@ -18,8 +18,8 @@ use stackwright::{
 use reply::{Reply, WithViews};
 
 use crate::{
+    scenario::ProviderLimits,
     script::{ProviderCall, Providers, Scene},
-    story::ProviderLimits,
 };
 
 /// Where the answers come from.
@@ -30,7 +30,7 @@ pub trait AnswerSource: Send + Sync + 'static {
     async fn answer(&self, package: &str, method: &str, request: Value) -> Result<Value, Value>;
 }
 
-/// Answers from the script of a story, or of a test.
+/// Answers from the script of a scenario, or of a test.
 pub struct Script {
     /// The providers and what they have made.
     pub providers: Arc<Providers>,

@@ -26,7 +26,7 @@ pub(super) fn read<R: Reply>(answer: Value) -> ProviderResult<R> {
     let nonsense = |error| {
         ProviderError::new(
             ProviderStatus::Internal,
-            format!("the story answers nonsense: {error}"),
+            format!("the scenario answers nonsense: {error}"),
         )
     };
     serde_json::from_value(answer).map(R::of).map_err(nonsense)

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CallFailure, Package, ProviderCall, internal, views};
 use crate::{
-    story::{FailureScript, PACKAGE, TypeScript},
+    scenario::{FailureScript, PACKAGE, TypeScript},
     value,
 };
 
@@ -35,7 +35,7 @@ impl Package {
                 with_steps(json!({}), steps)
             }
             "invoke" => self.invoke(request),
-            other => return Err(internal(format!("the story knows no method {other:?}"))),
+            other => return Err(internal(format!("the scenario knows no method {other:?}"))),
         })
     }
 

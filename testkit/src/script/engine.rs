@@ -6,7 +6,7 @@ use stackwright_proto::pulumirpc::{
 use tonic::Status;
 
 use super::ProviderCall;
-use crate::story::LogLine;
+use crate::scenario::LogLine;
 
 /// Logs lines at the engine that a call came from. The engine has taken the last line when this returns.
 pub(super) async fn log(call: &ProviderCall, lines: &[LogLine]) -> Result<(), String> {

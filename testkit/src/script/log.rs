@@ -26,7 +26,7 @@ pub struct CallRecord {
     pub method: String,
     /// The resource's name, or the function.
     pub subject: String,
-    /// The request, in the form of stories.
+    /// The request, in the form of scenarios.
     pub request: Value,
     /// The place in the trace where it began.
     pub begin: usize,

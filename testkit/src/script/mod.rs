@@ -1,4 +1,4 @@
-//! Provider scripts at work: answers to a provider's calls, in the form of stories, with a log of what was asked.
+//! Provider scripts at work: answers to a provider's calls, in the form of scenarios, with a log of what was asked.
 
 mod answer;
 mod engine;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::{
-    story::{CallRule, FailureScript, PACKAGE, PackageScript, WorldEdit},
+    scenario::{CallRule, FailureScript, PACKAGE, PackageScript, WorldEdit},
     trace::Trace,
     value,
 };
@@ -26,7 +26,7 @@ pub use log::{CallLog, CallOutcome, CallRecord};
 use rule::RuleBook;
 use world::World;
 
-/// How long a call waits for what a rule says before it fails the story.
+/// How long a call waits for what a rule says before it fails the scenario.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A call of a provider, as an actor passes it on; values in the engine's plain JSON form.
@@ -97,7 +97,7 @@ impl CallFailure {
     }
 }
 
-/// The providers of one story. Things that they made live on between operations.
+/// The providers of one scenario. Things that they made live on between operations.
 #[derive(Debug)]
 pub struct Providers {
     packages: BTreeMap<String, Package>,
@@ -118,7 +118,7 @@ pub struct Scene {
     pub trace: Arc<Trace>,
     /// What was asked.
     pub log: CallLog,
-    /// What went wrong with the story itself.
+    /// What went wrong with the scenario itself.
     pub problems: Mutex<Vec<String>>,
     cancelled: watch::Sender<bool>,
     book: Mutex<RuleBook>,
@@ -139,7 +139,7 @@ impl Scene {
         }
     }
 
-    /// Notes that the story cannot go as it is told.
+    /// Notes that the scenario cannot go as it is told.
     pub fn problem(&self, text: impl Into<String>) {
         self.problems
             .lock()
@@ -149,7 +149,7 @@ impl Scene {
 }
 
 impl Providers {
-    /// Creates the providers of a story.
+    /// Creates the providers of a scenario.
     #[must_use]
     pub fn new(packages: &BTreeMap<String, PackageScript>) -> Self {
         let package = |script: &PackageScript| Package {
@@ -356,7 +356,7 @@ fn status(name: &str) -> u8 {
     }
 }
 
-/// Gives members of requests that faces name differently the names of the protocol.
+/// Gives members of requests that bindings name differently the names of the protocol.
 fn canonical(method: &str, mut request: Value) -> Value {
     let renamed: &[(&str, &str)] = match method {
         "check" | "checkConfig" => &[("inputs", "news"), ("oldInputs", "olds")],

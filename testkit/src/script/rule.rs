@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::story::CallRule;
+use crate::scenario::CallRule;
 
 /// Counts calls, so that a rule can mean the n-th one only.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::answer::{object, same};
-use crate::story::PACKAGE;
+use crate::scenario::PACKAGE;
 
 /// Returns the steps that lead from the recorded views to the parts that `property` lists; `None` without such a
 /// property.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
-use crate::story::WorldEdit;
+use crate::scenario::WorldEdit;
 
 /// The things that exist, by id.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Policy packs of a story: which policies they have, and what these look for.
+//! Policy packs of a scenario: which policies they have, and what these look for.
 
 use std::collections::BTreeMap;
 

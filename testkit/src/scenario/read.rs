@@ -1,23 +1,23 @@
-//! Reading stories: one YAML or JSON file each, from a folder and all below it.
+//! Reading scenarios: one YAML or JSON file each, from a folder and all below it.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use super::{CallRule, PACKAGE, PackageScript, Statement, StatementKind, Story};
+use super::{CallRule, PACKAGE, PackageScript, Scenario, Statement, StatementKind};
 
-/// Why a story cannot be read.
+/// Why a scenario cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", path.display())]
-pub struct StoryError {
+pub struct ScenarioError {
     /// The file or folder.
     pub path: PathBuf,
     /// What is wrong with it.
     pub reason: String,
 }
 
-impl StoryError {
+impl ScenarioError {
     fn new(path: &Path, reason: impl ToString) -> Self {
         Self {
             path: path.to_owned(),
@@ -26,21 +26,23 @@ impl StoryError {
     }
 }
 
-/// Reads every story of a folder and of those below it, in the order of their paths.
+/// Reads every scenario of a folder and of those below it, in the order of their paths.
 ///
 /// # Errors
-/// Of the folder itself; a file that is not a story is an error in its place.
-pub fn read_directory(directory: &Path) -> Result<Vec<Result<Story, StoryError>>, StoryError> {
+/// Of the folder itself; a file that is not a scenario is an error in its place.
+pub fn read_directory(directory: &Path) -> Result<Vec<Result<Scenario, ScenarioError>>, ScenarioError> {
     let mut files = Vec::new();
     gather(directory, &mut files)?;
     files.sort();
     Ok(files.iter().map(|file| read_story(file)).collect())
 }
 
-fn gather(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), StoryError> {
-    let entries = fs::read_dir(directory).map_err(|error| StoryError::new(directory, error))?;
+fn gather(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), ScenarioError> {
+    let entries = fs::read_dir(directory).map_err(|error| ScenarioError::new(directory, error))?;
     for entry in entries {
-        let path = entry.map_err(|error| StoryError::new(directory, error))?.path();
+        let path = entry
+            .map_err(|error| ScenarioError::new(directory, error))?
+            .path();
         let is_story = path
             .extension()
             .is_some_and(|extension| ["yaml", "yml", "json"].iter().any(|known| extension == *known));
@@ -53,38 +55,39 @@ fn gather(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), StoryError> 
     Ok(())
 }
 
-/// Reads one story and checks that it makes sense.
+/// Reads one scenario and checks that it makes sense.
 ///
 /// # Errors
-/// When the file cannot be read, or its content is not a story.
-pub fn read_story(path: &Path) -> Result<Story, StoryError> {
-    let text = fs::read_to_string(path).map_err(|error| StoryError::new(path, error))?;
-    let mut story: Story = serde_norway::from_str(&text).map_err(|error| StoryError::new(path, error))?;
-    path.clone_into(&mut story.path);
-    if story.packages.is_empty() {
-        story.packages.insert(PACKAGE.into(), PackageScript::default());
+/// When the file cannot be read, or its content is not a scenario.
+pub fn read_story(path: &Path) -> Result<Scenario, ScenarioError> {
+    let text = fs::read_to_string(path).map_err(|error| ScenarioError::new(path, error))?;
+    let mut scenario: Scenario =
+        serde_norway::from_str(&text).map_err(|error| ScenarioError::new(path, error))?;
+    path.clone_into(&mut scenario.path);
+    if scenario.packages.is_empty() {
+        scenario.packages.insert(PACKAGE.into(), PackageScript::default());
     }
-    check(&story).map_err(|reason| StoryError::new(path, reason))?;
-    Ok(story)
+    check(&scenario).map_err(|reason| ScenarioError::new(path, reason))?;
+    Ok(scenario)
 }
 
-fn check(story: &Story) -> Result<(), String> {
-    check_program(&story.program)?;
-    if story.operations.is_empty() {
-        return Err("a story needs at least one operation".into());
+fn check(scenario: &Scenario) -> Result<(), String> {
+    check_program(&scenario.program)?;
+    if scenario.operations.is_empty() {
+        return Err("a scenario needs at least one operation".into());
     }
-    for operation in &story.operations {
+    for operation in &scenario.operations {
         operation.verb()?;
         check_program(operation.program.as_deref().unwrap_or_default())?;
         check_program(&operation.add)?;
     }
-    check_served(story)?;
-    check_beside(story)
+    check_served(scenario)?;
+    check_beside(scenario)
 }
 
 /// Only a served provider logs. It declares nothing that a provider in the actor may declare.
-fn check_served(story: &Story) -> Result<(), String> {
-    for (package, script) in &story.packages {
+fn check_served(scenario: &Scenario) -> Result<(), String> {
+    for (package, script) in &scenario.packages {
         let is_special = script.waits_for_registrations || script.limits().is_some();
         if script.served.is_some() && is_special {
             return Err(format!(
@@ -92,16 +95,16 @@ fn check_served(story: &Story) -> Result<(), String> {
             ));
         }
     }
-    let of_operations = story
+    let of_operations = scenario
         .operations
         .iter()
         .map(|operation| (PACKAGE, &operation.calls));
-    let of_packages = story
+    let of_packages = scenario
         .packages
         .iter()
         .map(|(name, script)| (name.as_str(), &script.calls));
     for (package, rules) in of_operations.chain(of_packages) {
-        let is_served = story
+        let is_served = scenario
             .packages
             .get(package)
             .is_some_and(|script| script.served.is_some());
@@ -117,17 +120,17 @@ fn check_served(story: &Story) -> Result<(), String> {
 }
 
 /// Operations beside need a stack beside; the two stacks share neither state that the director keeps nor a process to kill.
-fn check_beside(story: &Story) -> Result<(), String> {
-    let besides = story.operations.iter().filter(|it| it.beside.is_some());
-    let Some(stack) = &story.beside else {
+fn check_beside(scenario: &Scenario) -> Result<(), String> {
+    let besides = scenario.operations.iter().filter(|it| it.beside.is_some());
+    let Some(stack) = &scenario.beside else {
         return match besides.count() {
             0 => Ok(()),
             _ => Err("an operation beside needs a stack beside".into()),
         };
     };
     check_program(&stack.program)?;
-    if story.supplied {
-        return Err("a story with a stack beside cannot be supplied with its state".into());
+    if scenario.supplied {
+        return Err("a scenario with a stack beside cannot be supplied with its state".into());
     }
     for operation in besides {
         if operation.kill.is_some() {

@@ -1,4 +1,4 @@
-//! Provider scripts: how an in-process provider of a story answers. Without rules it keeps things in a made-up world.
+//! Provider scripts: how an in-process provider of a scenario answers. Without rules it keeps things in a made-up world.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct PackageScript {
     pub functions: BTreeMap<String, FunctionScript>,
     /// Peculiarities of single calls; the first that fits counts.
     pub calls: Vec<CallRule>,
-    /// Things that exist before the story begins, by id: their properties.
+    /// Things that exist before the scenario begins, by id: their properties.
     pub world: BTreeMap<String, Map<String, Value>>,
     /// Properties of the provider's configuration whose change replaces it.
     pub replace_on: Vec<String>,

@@ -1,4 +1,4 @@
-//! Operations of a story: what is run, with which options, and what changes before it.
+//! Operations of a scenario: what is run, with which options, and what changes before it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{CallRule, Expectation, Statement};
 /// One operation and what must come of it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct StoryOperation {
+pub struct ScenarioOperation {
     /// Runs a preview with these options.
     pub preview: Option<Map<String, Value>>,
     /// Runs an update with these options.
@@ -106,7 +106,7 @@ impl OperationKind {
     }
 }
 
-impl StoryOperation {
+impl ScenarioOperation {
     /// Says what is run, with which options.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Stories: behaviour tests as data. One file is one story; `scenarios/README.md` describes every field.
+//! Scenarios: behaviour tests as data. One file is one scenario; `scenarios/README.md` describes every field.
 
 mod expectation;
 mod operation;
@@ -15,30 +15,30 @@ use serde_json::Value;
 pub use expectation::{
     CallExpectation, DiagnosticExpectation, ErrorExpectation, Expectation, StateExpectation,
 };
-pub use operation::{OperationBeside, OperationKind, StoryOperation, WorldEdit};
+pub use operation::{OperationBeside, OperationKind, ScenarioOperation, WorldEdit};
 pub use policy::{PackScript, PolicyScript};
 pub use provider::{
     CallRule, FailureScript, FunctionScript, InitScript, LogLine, PackageScript, ProviderLimits, Serving,
     TypeScript,
 };
-pub use read::{StoryError, read_directory, read_story};
+pub use read::{ScenarioError, read_directory, read_story};
 pub use statement::{AliasSpec, Statement, StatementKind};
 
 /// The package that statements and rules mean when they name none.
 pub const PACKAGE: &str = "test";
-/// The project of every story's stack.
+/// The project of every scenario's stack.
 pub const PROJECT: &str = "story";
-/// The name of every story's stack.
+/// The name of every scenario's stack.
 pub const STACK: &str = "dev";
-/// The name of the stack beside it, in stories that have one.
+/// The name of the stack beside it, in scenarios that have one.
 pub const STACK_BESIDE: &str = "side";
 
 /// One behaviour, told as what happens and what must come of it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Story {
-    /// What the story shows, as a sentence.
-    pub story: String,
+pub struct Scenario {
+    /// What the scenario shows, as a sentence.
+    pub scenario: String,
     /// The rules of the contract that it rests on; for readers only.
     #[serde(default)]
     pub rests_on: Vec<String>,
@@ -67,13 +67,13 @@ pub struct Story {
     #[serde(default)]
     pub beside: Option<StackBeside>,
     /// What is run, one after the other.
-    pub operations: Vec<StoryOperation>,
+    pub operations: Vec<ScenarioOperation>,
     /// The file that it was read from.
     #[serde(skip)]
     pub path: PathBuf,
 }
 
-/// A stack beside the story's own, on the same engine.
+/// A stack beside the scenario's own, on the same engine.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct StackBeside {
@@ -91,12 +91,12 @@ impl StackBeside {
     }
 }
 
-impl Story {
+impl Scenario {
     /// Tells whether the stack has a passphrase: where there is something to encrypt, and where it is opened again.
-    /// Deriving a key takes time on purpose, so the other stories do without.
+    /// Deriving a key takes time on purpose, so the other scenarios do without.
     #[must_use]
     pub fn has_passphrase(&self) -> bool {
-        let opens_again = |operation: &StoryOperation| operation.reopen || operation.kill.is_some();
+        let opens_again = |operation: &ScenarioOperation| operation.reopen || operation.kill.is_some();
         let beside = self.beside.as_ref().map(StackBeside::secret_texts);
         self.state.is_some()
             || !self.secret_texts().is_empty()
@@ -104,7 +104,7 @@ impl Story {
             || self.operations.iter().any(opens_again)
     }
 
-    /// Returns every text of the story's own stack that is secret.
+    /// Returns every text of the scenario's own stack that is secret.
     #[must_use]
     pub fn secret_texts(&self) -> Vec<String> {
         let programs = self
