@@ -44,4 +44,5 @@ export const {
     toPlainJson,
     UnavailableError,
     Unknown,
+    unwrap,
 } = stackwright;

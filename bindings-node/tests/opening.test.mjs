@@ -32,7 +32,7 @@ test("a stack that is opened without a program is created by its first update, a
     const engine = memoryEngine();
     const stack = await engine.stack("shop/dev");
     // One after another: two operations at once are a conflict, whether or not the stack exists.
-    for (const use of ["outputs", "export", "refresh", "destroy"]) {
+    for (const use of ["outputs", "exportDeployment", "refresh", "destroy"]) {
         const failure = await failureOf((async () => stack[use]())());
         assert.ok(failure instanceof NotFoundError, `${use}: ${failure}`);
     }

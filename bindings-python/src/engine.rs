@@ -76,7 +76,7 @@ impl Engine {
         };
         let base = match document.base_directory {
             Some(base) => base,
-            None => std::env::current_dir()?,
+            None => std::path::absolute(".")?,
         };
         let store = stackwright::store::open(&document.store, &base, &core).or_raise(py)?;
         let mut secrets: Arc<dyn SecretsProvider> = match document.passphrase {
