@@ -47,16 +47,6 @@ export function each(wanted: string, check: Check): Check {
     };
 }
 
-/** Takes an object with any names, whose values pass a check. */
-export function byName(wanted: string, check: Check): Check {
-    return (value, option, what) => {
-        requireMembers(value, option, wanted, what);
-        for (const [name, member] of Object.entries(value)) {
-            check(member, `${option}.${name}`, what);
-        }
-    };
-}
-
 /** Takes an object with these members and no others. */
 export function members(wanted: string, checks: Checks): Check {
     return (value, option, what) => {

@@ -1,22 +1,5 @@
 /** Engine events, in the form of the reference engine's event log. */
-
-/** What a step does. */
-export type StepOp =
-    | "same"
-    | "create"
-    | "update"
-    | "delete"
-    | "replace"
-    | "create-replacement"
-    | "delete-replaced"
-    | "read"
-    | "read-replacement"
-    | "refresh"
-    | "discard"
-    | "discard-replaced"
-    | "remove-pending-replace"
-    | "import"
-    | "import-replacement";
+import type { StepOp } from "./documents";
 
 /** A state as an event shows it; secrets are blinded unless the operation was started with `showSecrets`. */
 export interface StateMetadata {

@@ -1,5 +1,5 @@
 /** The step journal: what a host's receiver is told, entry by entry. */
-import type { StepOp } from "./event";
+import type { StepOp } from "./documents";
 import type { DiffKind } from "./provider";
 
 /** A record of a state, as deployments have it. A secret is an object with a signature; its `ciphertext` is base64. */

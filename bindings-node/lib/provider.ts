@@ -1,5 +1,5 @@
 /** Providers that are JavaScript objects: their shape, their errors, and how their answers are given back. */
-import type { StepOp } from "./event";
+import type { StepOp } from "./documents";
 import type { HostObject } from "./host";
 import { native } from "./native";
 import { attempt, fullTextOf } from "./thrown";

@@ -62,6 +62,8 @@ impl Stack {
         program: Option<ProgramEntry>,
         plan: Option<&Operation>,
     ) -> Result<Operation> {
+        // Taken first: the façade forgets a program when what was taken is dropped, also by a refusal.
+        let program = program.map(|program| program.take(&self.shared));
         let kind = match kind.as_str() {
             "update" => OperationKind::Update,
             "refresh" => OperationKind::Refresh,
@@ -80,7 +82,6 @@ impl Stack {
                 .ok_or_else(|| errors::to_napi(&Error::invalid("the result has no plan")))?;
             options.plan = Some(kept.into());
         }
-        let program = program.map(|program| program.take(&self.shared));
         let show_secrets = options.show_secrets;
         let operation = self.stack.start(kind, options, program);
         Ok(Operation::new(operation, show_secrets, Arc::clone(&self.shared)))

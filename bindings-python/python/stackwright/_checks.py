@@ -12,7 +12,7 @@ from typing import Any
 
 from .errors import InvalidInputError
 
-__all__ = ["described", "refusal", "require", "require_folder", "require_function", "require_given", "require_texts"]
+__all__ = ["described", "refusal", "require", "require_folder", "require_function", "require_given"]
 
 
 def described(value: object) -> str:
@@ -39,17 +39,6 @@ def require_given(option: str, value: object, kind: type | tuple[type, ...], wan
     """Does what :func:`require` does, for an option that must be given."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
         raise refusal(option, wanted, value)
-
-
-def require_texts(option: str, value: object, wanted: str = "a list of texts") -> None:
-    """Refuses what is no list of texts; a text alone is none, although it has elements."""
-    if value is None:
-        return
-    if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
-        raise refusal(option, wanted, value)
-    for index, element in enumerate(value):
-        if not isinstance(element, str):
-            raise refusal(f"{option}[{index}]", "a text", element)
 
 
 def require_folder(option: str, value: object) -> None:
@@ -87,12 +76,3 @@ def parameters_of(function: Callable[..., Any]) -> str:
     """Says which parameters a function has."""
     names = list(inspect.signature(function).parameters)
     return f"with the parameters ({', '.join(names)})" if names else "without parameters"
-
-
-def require_members(option: str, value: Mapping[Any, Any], known: Mapping[str, Callable[[str, Any], None]]) -> None:
-    """Refuses members of a dictionary that it cannot have, and wrong values of those that it can."""
-    for name, member in value.items():
-        check = known.get(name)
-        if check is None:
-            raise InvalidInputError(f"{option} has no member {name!r}; there are: {', '.join(sorted(known))}")
-        check(f"{option}[{name!r}]", member)

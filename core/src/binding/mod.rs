@@ -5,6 +5,7 @@
 //! names and values of a wrong type in the terms of the caller's language.
 
 mod document;
+mod members;
 mod read;
 mod result;
 mod settings;

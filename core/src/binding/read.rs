@@ -1,21 +1,13 @@
 //! Reading a document that a caller wrote: names in the caller's style, and errors in the terms of the caller's language.
 
-use std::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, DeserializeOwned, MapAccess, Visitor},
-};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::Document;
+use super::{Document, members::members};
 use crate::{
     error::{Error, Result},
     message::{Language, snake_case},
 };
-
-/// How deep a document may nest: a plan holds values of [`crate::property::MAX_DEPTH`] levels.
-const MAX_DEPTH: usize = crate::property::MAX_DEPTH + 64;
 
 /// Reads a document. `subject` names it in errors: `an engine` for "the options of an engine".
 ///
@@ -47,82 +39,6 @@ pub fn read<T: Document + DeserializeOwned>(json: &[u8], language: Language, sub
     let value = reader.value(value, T::schema(), "")?;
     serde_json::from_value(value)
         .map_err(|error| Error::invalid(format!("invalid options of {subject}: {error}")))
-}
-
-/// Reads the members of a document. Empty is a document without members.
-fn members(json: &[u8], subject: &str) -> Result<Map<String, Value>> {
-    if json.is_empty() {
-        return Ok(Map::new());
-    }
-    if json.trim_ascii_start().first() != Some(&b'{') {
-        return Err(Error::invalid(format!(
-            "the options of {subject} are not a JSON object"
-        )));
-    }
-    if depth(json) > MAX_DEPTH {
-        let message = format!("the options of {subject} nest deeper than {MAX_DEPTH} levels");
-        return Err(Error::invalid(message));
-    }
-    let mut deserializer = serde_json::Deserializer::from_slice(json);
-    deserializer.disable_recursion_limit();
-    let members = Members::deserialize(&mut deserializer).and_then(|members| {
-        deserializer.end()?;
-        Ok(members)
-    });
-    match members {
-        Ok(Members(members)) => Ok(members),
-        Err(error) if error.is_data() => Err(Error::invalid(format!("the options of {subject} {error}"))),
-        Err(error) => Err(Error::invalid(format!(
-            "the options of {subject} are not JSON: {error}"
-        ))),
-    }
-}
-
-/// Returns how deep the brackets of a JSON text nest.
-fn depth(json: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut is_text, mut is_escaped) = (0_usize, 0, false, false);
-    for byte in json {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if is_text => is_escaped = true,
-            b'"' => is_text = !is_text,
-            b'{' | b'[' if !is_text => depth += 1,
-            b'}' | b']' if !is_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
-
-/// The members of an object, none of which stands there twice.
-struct Members(Map<String, Value>);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        deserializer.deserialize_map(MembersVisitor)
-    }
-}
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> std::result::Result<Members, A::Error> {
-        let mut members = Map::new();
-        while let Some((name, value)) = access.next_entry::<String, Value>()? {
-            if members.contains_key(&name) {
-                return Err(de::Error::custom(format!("have {name:?} twice")));
-            }
-            members.insert(name, value);
-        }
-        Ok(Members(members))
-    }
 }
 
 struct Reader<'a> {
@@ -410,7 +326,7 @@ mod tests {
         operation::OperationOptions,
     };
 
-    fn refusal<T: Document + DeserializeOwned + fmt::Debug>(json: &str, language: Language) -> String {
+    fn refusal<T: Document + DeserializeOwned + std::fmt::Debug>(json: &str, language: Language) -> String {
         read::<T>(json.as_bytes(), language, "up()")
             .unwrap_err()
             .message()
@@ -448,29 +364,6 @@ mod tests {
             told.starts_with("plan takes the result of a preview or a plan's document, not a list"),
             "{told}"
         );
-    }
-
-    #[test]
-    fn a_document_is_an_object_whose_members_stand_there_once() {
-        let told = |json: &str| refusal::<OperationOptions>(json, Language::C);
-        assert_eq!(told("[]"), "the options of up() are not a JSON object");
-        assert!(
-            told(r#"{"dryRun": true, "dryRun": false}"#)
-                .starts_with("the options of up() have \"dryRun\" twice")
-        );
-        let deep = format!(r#"{{"plan": {{"a": {}1{}}}}}"#, "[".repeat(900), "]".repeat(900));
-        assert!(
-            read::<OperationOptions>(deep.as_bytes(), Language::C, "up()")
-                .unwrap()
-                .plan
-                .is_some()
-        );
-        let deeper = format!(
-            r#"{{"plan": {{"a": {}1{}}}}}"#,
-            "[".repeat(100_000),
-            "]".repeat(100_000)
-        );
-        assert!(told(&deeper).contains("nest deeper than"));
     }
 
     #[test]

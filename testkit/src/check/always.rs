@@ -1,4 +1,4 @@
-//! The rules that hold for every operation of every scenario, whatever it expects.
+//! The rules that hold for every operation of every scenario, beside its expectations.
 
 use serde_json::{Value, json};
 
